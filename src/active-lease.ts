@@ -1,0 +1,227 @@
+import type { Owner } from './attempt.js'
+import { listen } from './listen.js'
+import { emit } from './events.js'
+import type { LeaseLostError } from './errors.js'
+import { Keeper } from './keeper.js'
+import type { LeaseCore, ReleaseResult } from './lease.js'
+import { lostError, unavailable } from './messages.js'
+import type { Wish } from './options.js'
+import type { LossReason, Store, Watch } from './store.js'
+import type { Timer } from './environment.js'
+import { giveBack } from './give-back.js'
+
+export interface Grant {
+  readonly sentAt: number
+  readonly ttlMs: number
+  readonly fence: bigint
+  readonly waitedMs: number
+  readonly attempts: number
+}
+
+/** The working part of a lease: from its grant to its loss or release, and the clean-up after either. */
+export class ActiveLease implements LeaseCore {
+  readonly key: string
+  readonly owner: string
+  readonly fence: bigint
+  readonly ttlMs: number
+  readonly #store: Store
+  readonly #wish: Wish
+  readonly #owner: Owner
+  readonly #grant: Grant
+  readonly #keeper: Keeper
+  readonly #abort = new AbortController()
+  readonly #onOver: () => void
+  #state: 'held' | 'lost' | 'releasing' = 'held'
+  #lost: LeaseLostError | null = null
+  #lastError: unknown
+  #endedAt = 0
+  #release: Promise<ReleaseResult> | null = null
+  readonly #settled = deferred()
+  #lingers = false
+  #maxHold: Timer | undefined
+  #cleanUp: Timer | undefined
+  readonly #watch: Watch | undefined
+
+  /** `onOver` is called once, when nothing of this lease is left to do. */
+  constructor(store: Store, wish: Wish, owner: Owner, grant: Grant, keepAlive: boolean, onOver: () => void) {
+    this.key = owner.key.name
+    this.owner = owner.owner
+    this.fence = grant.fence
+    this.ttlMs = grant.ttlMs
+    this.#store = store
+    this.#wish = wish
+    this.#owner = owner
+    this.#grant = grant
+    this.#onOver = onOver
+    const { clock } = wish.environment
+    const { ttlMs, lockDelayMs, fenceFloor } = wish
+    const held = { key: owner.key, owner: owner.owner, ttlMs, lockDelayMs, fence: grant.fence, fenceFloor }
+    const events = {
+      renewed: (latencyMs: number) => this.#renewed(latencyMs),
+      atRisk: (error: unknown) => this.#atRisk(error),
+      ended: (reason: LossReason) => this.#end(reason),
+    }
+    this.#keeper = new Keeper(store, clock, held, wish, grant, events, keepAlive)
+    if (wish.maxHoldMs !== undefined) {
+      const left = Math.max(grant.sentAt + wish.maxHoldMs - clock.now(), 0)
+      this.#maxHold = clock.timer(left, () => this.end('max-hold'), { keepAlive })
+    }
+    if (wish.heartbeat) this.#watch = listen(store, owner, () => this.#keeper.hint())
+    emit(wish.observe, 'acquired', () => {
+      const { fence, waitedMs, attempts } = grant
+      return { type: 'acquired', ...this.#about(), fence, waitedMs, attempts }
+    })
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  get deadline(): number {
+    return this.#keeper.deadline
+  }
+
+  /** Resolves when its holder lets go: the release has begun. */
+  get settled(): Promise<void> {
+    return this.#settled.promise
+  }
+
+  /** No answer to the release: it may stand in the store up to its TTL. */
+  get lingers(): boolean {
+    return this.#lingers
+  }
+
+  get lost(): LeaseLostError | null {
+    return this.#lost
+  }
+
+  remainingMs(): number {
+    return this.#state === 'held' ? Math.max(this.#keeper.deadline - this.#now(), 0) : 0
+  }
+
+  look(): void {
+    if (this.#state === 'held') this.#keeper.look()
+  }
+
+  async renew(): Promise<void> {
+    this.look()
+    if (this.#state === 'held') {
+      const error = await this.#keeper.renew()
+      this.look()
+      if (error !== null && this.#state === 'held') throw unavailable(this.#store, `renew ${JSON.stringify(this.key)}`, error)
+    }
+    if (this.#state !== 'held') throw this.#lost ?? lostError(this.#facts('closed', 0))
+  }
+
+  /** Ends the lease from our side; the store learns of it when the work has settled. */
+  end(reason: LossReason): void {
+    if (this.#state !== 'held') return
+    this.#keeper.stop()
+    this.#end(reason)
+  }
+
+  release(): Promise<ReleaseResult> {
+    this.#release ??= this.#doRelease()
+    return this.#release
+  }
+
+  async #doRelease(): Promise<ReleaseResult> {
+    this.look()
+    const wasHeld = this.#state === 'held'
+    if (wasHeld) {
+      this.#state = 'releasing'
+      this.#endedAt = this.#now()
+    }
+    this.#keeper.stop()
+    this.#maxHold?.cancel()
+    this.#cleanUp?.cancel()
+    this.#watch?.close()
+    this.#owner.retired = true
+    this.#settled.resolve()
+    const outcome = await this.#tellStore(wasHeld)
+    this.#keeper.dispose()
+    emit(this.#wish.observe, 'released', () => ({ type: 'released', ...this.#about(), fence: this.fence, outcome, heldForMs: this.#heldForMs() }))
+    this.#onOver()
+    return outcome
+  }
+
+  /** Within two call time-outs in all: a renewal in flight first, then the release, then once more if time is left. */
+  async #tellStore(wasHeld: boolean): Promise<ReleaseResult> {
+    const { clock } = this.#wish.environment
+    const until = clock.now() + 2 * this.#wish.callTimeoutMs
+    if (this.#keeper.renewing) await this.#keeper.renewing
+    const answer = await giveBack(this.#store, clock, this.#owner, until, this.#wish, () => this.#keepMs(wasHeld))
+    this.#lingers = answer === null
+    if (answer === null) return wasHeld ? 'unknown' : 'lost'
+    return wasHeld && answer.kind === 'released' ? 'released' : 'lost'
+  }
+
+  /** What must stay taken: the rest of the minimal hold, and after a loss the rest of the lock delay. */
+  #keepMs(wasHeld: boolean): number {
+    const now = this.#now()
+    const minHold = this.#grant.sentAt + this.#wish.minHoldMs - now
+    const lockDelay = wasHeld ? 0 : this.#endedAt + this.#wish.lockDelayMs - now
+    return Math.max(0, Math.ceil(minHold), Math.ceil(lockDelay))
+  }
+
+  #end(reason: LossReason): void {
+    this.#state = 'lost'
+    const now = this.#now()
+    this.#endedAt = reason === 'expired' ? this.#keeper.deadline : now
+    const lateByMs = Math.max(now - this.#keeper.deadline, 0)
+    this.#lost = lostError(this.#facts(reason, lateByMs), this.#lastError)
+    this.#maxHold?.cancel()
+    this.#watch?.close()
+    this.#armCleanUp()
+    emit(this.#wish.observe, 'lost', () => ({
+      type: 'lost',
+      ...this.#about(),
+      fence: this.fence,
+      reason,
+      heldForMs: this.#heldForMs(),
+      lateByMs,
+    }))
+    this.#abort.abort(this.#lost)
+  }
+
+  /** On a shared session the record would live on: tell the store when a TTL store would have freed it by itself. */
+  #armCleanUp(): void {
+    const { clock } = this.#wish.environment
+    const freedAt = this.#keeper.deadline + this.ttlMs * this.#wish.driftRatio + this.#wish.marginMs + this.#wish.lockDelayMs
+    this.#cleanUp = clock.timer(Math.max(freedAt - clock.now(), 0), () => void this.release())
+  }
+
+  #renewed(latencyMs: number): void {
+    this.#lastError = undefined
+    emit(this.#wish.observe, 'renewed', () => ({ type: 'renewed', ...this.#about(), fence: this.fence, latencyMs }))
+  }
+
+  #atRisk(error: unknown): void {
+    this.#lastError = error
+    emit(this.#wish.observe, 'at-risk', () => ({ type: 'at-risk', ...this.#about(), fence: this.fence, remainingMs: this.remainingMs(), error }))
+  }
+
+  #now(): number {
+    return this.#wish.environment.clock.now()
+  }
+
+  #heldForMs(): number {
+    return (this.#endedAt || this.#now()) - this.#grant.sentAt
+  }
+
+  #facts(reason: LossReason, lateByMs: number) {
+    return { key: this.key, fence: this.fence, reason, heldForMs: this.#heldForMs(), lateByMs }
+  }
+
+  #about() {
+    return { namespace: this.#wish.namespace, key: this.key, store: this.#store.name }
+  }
+}
+
+function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = () => {}
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}

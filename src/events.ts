@@ -1,0 +1,74 @@
+import { channel } from 'node:diagnostics_channel'
+import type { LossReason } from './store.js'
+
+interface About {
+  readonly namespace: string
+  readonly key: string
+  readonly store: string
+}
+
+/** The facts that metrics and logs are made of. Durations in ms. The key is there for people; never make it a label. */
+export type LeaseEvent = About &
+  (
+    | {
+        readonly type: 'attempt'
+        readonly outcome: 'granted' | 'held' | 'not-ready' | 'unavailable'
+        readonly durationMs: number
+        readonly attempt: number
+        readonly holder?: string | undefined
+        readonly retryAfterMs?: number | undefined
+        readonly why?: string
+        readonly error?: unknown
+      }
+    | { readonly type: 'acquired'; readonly fence: bigint; readonly waitedMs: number; readonly attempts: number }
+    | { readonly type: 'renewed'; readonly fence: bigint; readonly latencyMs: number }
+    /** A renewal gave no verdict: still held, at risk. */
+    | { readonly type: 'at-risk'; readonly fence: bigint; readonly remainingMs: number; readonly error: unknown }
+    | {
+        readonly type: 'lost'
+        readonly fence: bigint
+        readonly reason: LossReason
+        readonly heldForMs: number
+        /** How long after its deadline the loss was noticed: the process was blocked, paused or asleep that long. */
+        readonly lateByMs: number
+      }
+    | {
+        readonly type: 'released'
+        readonly fence: bigint
+        readonly outcome: 'released' | 'lost' | 'unknown'
+        readonly heldForMs: number
+      }
+  )
+
+export type LeaseEventType = LeaseEvent['type']
+export type Observe = (event: LeaseEvent) => void
+
+/** `node:diagnostics_channel` names: `holdfast:` and the event's type. */
+const channels = {
+  attempt: channel('holdfast:attempt'),
+  acquired: channel('holdfast:acquired'),
+  renewed: channel('holdfast:renewed'),
+  'at-risk': channel('holdfast:at-risk'),
+  lost: channel('holdfast:lost'),
+  released: channel('holdfast:released'),
+} as const satisfies Record<LeaseEventType, unknown>
+
+/**
+ * Tells whoever listens; `make` is called only if someone does. An observer that throws changes nothing for the
+ * lease: its error becomes a process warning.
+ */
+export function emit<T extends LeaseEventType>(
+  observe: Observe | undefined,
+  type: T,
+  make: () => LeaseEvent & { readonly type: T },
+): void {
+  const listeners = channels[type]
+  if (!observe && !listeners.hasSubscribers) return
+  const event = make()
+  listeners.publish(event)
+  try {
+    observe?.(event)
+  } catch (error) {
+    process.emitWarning(`an observer of holdfast threw: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}

@@ -1,0 +1,22 @@
+import { timed } from './attempt.js'
+import { backoff } from './backoff.js'
+import { type Clock, sleep } from './environment.js'
+import type { ClaimRef, ReleaseOutcome, Store } from './store.js'
+
+/** Releases, asking again until `untilMs` on our clock while the store gives no verdict; null if it never did. */
+export async function giveBack(
+  store: Store,
+  clock: Clock,
+  ref: ClaimRef,
+  untilMs: number,
+  limits: { readonly callTimeoutMs: number },
+  keepMs: () => number = () => 0,
+): Promise<ReleaseOutcome | null> {
+  for (let tries = 0; ; tries++) {
+    const timeoutMs = Math.min(limits.callTimeoutMs, Math.max(untilMs - clock.now(), 1))
+    const answer = await timed(clock, timeoutMs, (signal) => store.release(ref, { signal, keepMs: keepMs() }))
+    if ('value' in answer) return answer.value
+    await sleep(clock, backoff(tries, 1, { baseMs: 20, capMs: limits.callTimeoutMs / 4 }), { keepAlive: true })
+    if (clock.now() >= untilMs) return null
+  }
+}

@@ -1,0 +1,192 @@
+import type { Clock, Timer } from './environment.js'
+import { call } from './attempt.js'
+import { StoreError } from './errors.js'
+import type { HeldRef, LossReason, RenewOutcome, Store } from './store.js'
+import { deadlineOf, type Validity } from './validity.js'
+
+/** What a keeper knows of its lease. Instants are on our clock. */
+export interface Beat {
+  readonly deadline: number
+  /** When to send the next renewal; Infinity without a heartbeat. */
+  readonly renewAt: number
+}
+
+export interface Rhythm extends Validity {
+  readonly renewEveryMs: number
+  readonly callTimeoutMs: number
+  readonly heartbeat: boolean
+}
+
+/** A grant, or a renewal sent at `sentAt`, succeeded. The deadline only ever moves forward. */
+export function granted(beat: Beat | null, sentAt: number, ttlMs: number, rhythm: Rhythm): Beat {
+  const deadline = Math.max(beat?.deadline ?? Number.NEGATIVE_INFINITY, deadlineOf(sentAt, ttlMs, rhythm))
+  const due = sentAt + Math.min(rhythm.renewEveryMs, ttlMs / 3)
+  const renewAt = rhythm.heartbeat ? Math.max(beat && beat.renewAt > sentAt ? beat.renewAt : 0, due) : Number.POSITIVE_INFINITY
+  return { deadline, renewAt }
+}
+
+/** A renewal gave no verdict: ask again soon, several times before the deadline. The deadline stands. */
+export function unanswered(beat: Beat, now: number, rhythm: Rhythm): Beat {
+  return { ...beat, renewAt: rhythm.heartbeat ? now + Math.max(1, Math.floor(rhythm.renewEveryMs / 4)) : beat.renewAt }
+}
+
+/** What to do now: the deadline comes first, whatever is in flight (I2). */
+export function next(beat: Beat, now: number, renewing: boolean): 'expire' | 'renew' | 'wait' {
+  if (now >= beat.deadline) return 'expire'
+  return !renewing && now >= beat.renewAt ? 'renew' : 'wait'
+}
+
+export interface KeeperEvents {
+  renewed(latencyMs: number): void
+  atRisk(error: unknown): void
+  ended(reason: LossReason): void
+}
+
+/**
+ * Keeps one lease: sends heartbeats, and ends the lease at its deadline with a timer of its own, so that a renewal
+ * that hangs cannot hold it up. Stopping it is final.
+ */
+export class Keeper {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #held: HeldRef
+  readonly #rhythm: Rhythm
+  readonly #events: KeeperEvents
+  readonly #keepAlive: boolean
+  readonly #scope = new AbortController()
+  #beat: Beat
+  #stopped = false
+  #renewing: Promise<void> | null = null
+  #heartbeatTimer: Timer | undefined
+  #deadlineTimer: Timer | undefined
+  #lastHint = Number.NEGATIVE_INFINITY
+
+  constructor(
+    store: Store,
+    clock: Clock,
+    held: HeldRef,
+    rhythm: Rhythm,
+    grant: { readonly sentAt: number; readonly ttlMs: number },
+    events: KeeperEvents,
+    keepAlive: boolean,
+  ) {
+    this.#store = store
+    this.#clock = clock
+    this.#held = held
+    this.#rhythm = rhythm
+    this.#events = events
+    this.#keepAlive = keepAlive
+    this.#beat = granted(null, grant.sentAt, grant.ttlMs, rhythm)
+    this.#armDeadline()
+    this.#armHeartbeat()
+  }
+
+  get deadline(): number {
+    return this.#beat.deadline
+  }
+
+  /** The renewal in flight, if any; settles within the call time-out. */
+  get renewing(): Promise<void> | null {
+    return this.#renewing
+  }
+
+  /** Ends the lease if its deadline has passed; cheap, and right even when no timer could run. */
+  look(): void {
+    if (!this.#stopped && next(this.#beat, this.#clock.now(), true) === 'expire') this.#end('expired')
+  }
+
+  /** Something may have happened to our claim: ask now, but not more often than a heartbeat's quarter. */
+  hint(): void {
+    const now = this.#clock.now()
+    if (this.#stopped || !this.#rhythm.heartbeat || now - this.#lastHint < this.#rhythm.renewEveryMs / 4) return
+    this.#lastHint = now
+    this.#beat = { ...this.#beat, renewAt: now }
+    this.#step()
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#heartbeatTimer?.cancel()
+    this.#deadlineTimer?.cancel()
+  }
+
+  /** After this, calls still in flight can no longer matter. */
+  dispose(): void {
+    this.stop()
+    this.#scope.abort()
+  }
+
+  /** One renewal, now. Resolves with the store's error where it gave no verdict, else with null. */
+  renew(): Promise<unknown> {
+    const sentAt = this.#clock.now()
+    return new Promise((resolve) => {
+      const noVerdict = (error: unknown) => {
+        if (!this.#stopped) {
+          this.#beat = unanswered(this.#beat, this.#clock.now(), this.#rhythm)
+          this.#events.atRisk(error)
+        }
+        resolve(error)
+      }
+      let timedOut = false
+      const timer = this.#clock.timer(this.#rhythm.callTimeoutMs, () => {
+        timedOut = true
+        noVerdict(new StoreError(`no answer within ${this.#rhythm.callTimeoutMs} ms`, 'unknown'))
+      }, { keepAlive: this.#keepAlive }) // biome-ignore format: one call
+      call(() => this.#store.renew(this.#held, { signal: this.#scope.signal })).then(
+        // An answer that comes after the time-out but before the deadline still counts, by its send time.
+        (outcome) => {
+          timer.cancel()
+          this.#answered(sentAt, outcome)
+          resolve(null)
+        },
+        (error) => {
+          timer.cancel()
+          if (!timedOut) noVerdict(error)
+        },
+      )
+    })
+  }
+
+  #answered(sentAt: number, outcome: RenewOutcome): void {
+    this.look()
+    if (this.#stopped) return
+    if (outcome.kind === 'lost') return this.#end(outcome.reason)
+    // The same key with another fence is another grant: nothing says that nobody held it in between (I5).
+    if (outcome.fence !== this.#held.fence) return this.#end('taken')
+    this.#beat = granted(this.#beat, sentAt, outcome.ttlMs, this.#rhythm)
+    this.#events.renewed(this.#clock.now() - sentAt)
+    this.#armHeartbeat()
+  }
+
+  #step(): void {
+    const now = this.#clock.now()
+    const action = this.#stopped ? 'wait' : next(this.#beat, now, this.#renewing !== null)
+    if (action === 'expire') return this.#end('expired')
+    if (action === 'wait') return this.#armHeartbeat()
+    const renewal = this.renew().then(() => {
+      this.#renewing = null
+      this.#armHeartbeat()
+    })
+    this.#renewing = renewal
+  }
+
+  #armHeartbeat(): void {
+    this.#heartbeatTimer?.cancel()
+    if (this.#stopped || this.#renewing !== null || this.#beat.renewAt === Number.POSITIVE_INFINITY) return
+    const ms = Math.max(this.#beat.renewAt - this.#clock.now(), 0)
+    this.#heartbeatTimer = this.#clock.timer(ms, () => this.#step(), { keepAlive: this.#keepAlive })
+  }
+
+  #armDeadline(): void {
+    const ms = Math.max(this.#beat.deadline - this.#clock.now(), 0)
+    this.#deadlineTimer = this.#clock.timer(ms, () => {
+      this.look()
+      if (!this.#stopped) this.#armDeadline()
+    }, { keepAlive: this.#keepAlive }) // biome-ignore format: one call
+  }
+
+  #end(reason: LossReason): void {
+    this.stop()
+    this.#events.ended(reason)
+  }
+}

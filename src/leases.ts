@@ -1,0 +1,244 @@
+import { ActiveLease } from './active-lease.js'
+import { type Owner, timed } from './attempt.js'
+import * as check from './checks.js'
+import { sleep } from './environment.js'
+import { AcquireTimeoutError, LeaseError, LeaseLostError, StoreUnavailableError, StoreUnsafeError } from './errors.js'
+import { giveBack } from './give-back.js'
+import { Lease, type ReleaseResult } from './lease.js'
+import { lostError, lostWithResult, unavailable } from './messages.js'
+import { type AcquireOptions, type LeasesOptions, resolveSettings, resolveWish, type Settings, type TryAcquireOptions, type Wish } from './options.js'
+import type { Holding, Key, RevokeOutcome, Store } from './store.js'
+import { Acquisition } from './waiting.js'
+
+/** How many `Leases` use a store: the last one to close closes it. */
+const users = new WeakMap<Store, number>()
+
+/**
+ * Leases over a store. One `Leases` per store and process is enough; `close()` also closes the store, once the last
+ * `Leases` made from it is closed (the store closes what it opened, never the client that it was given).
+ */
+export function createLeases(store: Store, options: LeasesOptions = {}): Leases {
+  return new Leases(store, options)
+}
+
+export class Leases implements AsyncDisposable {
+  readonly #store: Store
+  readonly #options: LeasesOptions
+  readonly #settings: Settings
+  readonly #active = new Set<ActiveLease>()
+  readonly #waiting = new Set<Promise<unknown>>()
+  readonly #background = new Set<Promise<unknown>>()
+  readonly #closing = new AbortController()
+  #closed: Promise<void> | null = null
+
+  /** Use {@link createLeases}. */
+  constructor(store: Store, options: LeasesOptions) {
+    this.#store = store
+    this.#options = { ...options }
+    this.#settings = resolveSettings(store, options)
+    users.set(store, (users.get(store) ?? 0) + 1)
+  }
+
+  /**
+   * One attempt: the lease, or `null` when another holds it or waits in line before us.
+   * @throws {StoreUnavailableError} when there is no verdict; it never means "free" or "held".
+   */
+  async tryAcquire(key: string, options: TryAcquireOptions = {}): Promise<Lease | null> {
+    try {
+      return await this.#acquire(key, resolveWish(this.#store, this.#settings, options, this.#options, false), false)
+    } catch (error) {
+      if (error instanceof AcquireTimeoutError) return null
+      throw error
+    }
+  }
+
+  /**
+   * Waits for its turn, `waitMs` at most (default `Infinity`).
+   * @throws {AcquireTimeoutError} held to the end of the wait · {@link StoreUnavailableError} no verdict ·
+   * `signal.reason` when cancelled.
+   */
+  async acquire(key: string, options: AcquireOptions = {}): Promise<Lease> {
+    return this.#acquire(key, resolveWish(this.#store, this.#settings, options, this.#options, true), false)
+  }
+
+  /**
+   * Acquires, works, releases; resolves with what `work` returns. If the work throws, its error is what you get,
+   * always (a failed release is attached to it as `releaseError`).
+   * @throws {LeaseLostError} when the lease was lost, even if the work returned; its value is then `result`.
+   */
+  run<T>(key: string, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>
+  run<T>(key: string, options: AcquireOptions, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>
+  async run<T>(
+    key: string,
+    optionsOrWork: AcquireOptions | ((lease: Lease) => T | PromiseLike<T>),
+    maybeWork?: (lease: Lease) => T | PromiseLike<T>,
+  ): Promise<T> {
+    const [options, work] = typeof optionsOrWork === 'function' ? [{}, optionsOrWork] : [optionsOrWork, maybeWork]
+    check.callable('work', work)
+    const wish = resolveWish(this.#store, this.#settings, options, this.#options, true)
+    const lease = await this.#acquire(key, wish, true)
+    let result: T
+    try {
+      result = await (work as (lease: Lease) => T | PromiseLike<T>)(lease)
+    } catch (error) {
+      const outcome = await lease.release()
+      attach(error, outcome, lease)
+      throw error
+    }
+    const lost = lossOf(lease)
+    const outcome = await lease.release()
+    if (lost || outcome === 'lost') throw lostWithResult(lost ?? missing(lease), result)
+    return result
+  }
+
+  /** Who holds it, for people; never for decisions: the answer is old when it arrives. */
+  async inspect(key: string): Promise<Holding | null> {
+    const ref = this.#key(key)
+    return this.#call(`inspect ${JSON.stringify(key)}`, (signal) => this.#store.inspect(ref, { signal }))
+  }
+
+  /** Everything held in this namespace whose name starts with `prefix`. */
+  async *list(prefix = ''): AsyncGenerator<Holding, void, undefined> {
+    if (typeof prefix !== 'string') throw new TypeError(`prefix must be a string, but got ${typeof prefix}`)
+    this.#refuseWhenClosed()
+    const scope = new AbortController()
+    const holdings = this.#store.list?.(this.#settings.namespace, prefix, { signal: scope.signal })
+    if (!holdings) throw new LeaseError('ERR_LEASE_UNSUPPORTED', `${this.#store.name} cannot list leases`)
+    const iterator = holdings[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        const step = await this.#call('list leases', () => iterator.next())
+        if (step.done) return
+        yield step.value
+      }
+    } finally {
+      scope.abort()
+      iterator.return?.().catch(() => {})
+    }
+  }
+
+  /**
+   * An operator's hand. Plain: its holder is told and its renewals are refused; the key stays taken until it lets go
+   * or its TTL (and lock delay) ends. With `force` the key is free at once.
+   * The dangerous case: after `force` the old holder may still be working, and exclusion is the operator's risk.
+   */
+  async revoke(key: string, options: { readonly force?: boolean } = {}): Promise<RevokeOutcome> {
+    check.known('revoke', options, ['force'])
+    const { force = false } = options
+    check.boolean('force', force)
+    const ref = this.#key(key)
+    const revoke = this.#store.revoke?.bind(this.#store)
+    if (!revoke) throw new LeaseError('ERR_LEASE_UNSUPPORTED', `${this.#store.name} cannot revoke leases`)
+    return this.#call(`revoke ${JSON.stringify(key)}`, (signal) => revoke(ref, { force }, { signal }))
+  }
+
+  /**
+   * Cancels waits, aborts the signals of held leases (reason `closed`), waits for their holders to release them, each
+   * at most until its deadline, releases what is left, and closes the store. Idempotent.
+   * @throws {StoreUnavailableError} listing the leases that could not be released; they may linger up to their TTL.
+   */
+  close(): Promise<void> {
+    this.#closed ??= this.#doClose()
+    return this.#closed
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #doClose(): Promise<void> {
+    this.#closing.abort(closedError())
+    await Promise.allSettled(this.#waiting)
+    const unknown: string[] = []
+    const { clock } = this.#settings.environment
+    await Promise.all(
+      [...this.#active].map(async (lease) => {
+        lease.end('closed')
+        const settled = new AbortController()
+        const waiting = sleep(clock, lease.deadline - clock.now(), { signal: settled.signal, keepAlive: true })
+        void lease.settled.then(() => settled.abort())
+        await waiting
+        if ((await lease.release(), lease.lingers)) unknown.push(lease.key)
+      }),
+    )
+    while (this.#background.size > 0) await Promise.all(this.#background)
+    const left = (users.get(this.#store) ?? 1) - 1
+    users.set(this.#store, left)
+    if (left === 0) await this.#store.close()
+    if (unknown.length === 0) return
+    const names = unknown.map((name) => JSON.stringify(name)).join(', ')
+    const errors = unknown.map((name) => new LeaseError('ERR_LEASE_UNAVAILABLE', `no answer to the release of ${JSON.stringify(name)}`))
+    throw new StoreUnavailableError(`could not release ${names}: they may linger up to their TTL`, { errors })
+  }
+
+  async #acquire(name: string, wish: Wish, keepAlive: boolean): Promise<Lease> {
+    const key = this.#key(name)
+    wish.signal?.throwIfAborted()
+    // Not AbortSignal.any: on Node 20 it leaks into a source that lives long.
+    const scope = new AbortController()
+    const sources = wish.signal ? [wish.signal, this.#closing.signal] : [this.#closing.signal]
+    const cancel = () => scope.abort(sources.find((source) => source.aborted)?.reason)
+    for (const source of sources) source.addEventListener('abort', cancel)
+    const holdsItself = () => [...this.#active].some((lease) => lease.key === name && lease.remainingMs() > 0)
+    const retire = (owner: Owner) => this.#retire(owner, wish)
+    const acquired = new Acquisition(this.#store, wish, key, scope.signal, retire, holdsItself).run()
+    this.#waiting.add(acquired)
+    try {
+      const { owner, grant } = await acquired
+      // Cancelled between the grant and this line: as if it had never been granted.
+      if (scope.signal.aborted) retire(owner)
+      scope.signal.throwIfAborted()
+      const active = new ActiveLease(this.#store, wish, owner, grant, keepAlive, () => this.#active.delete(active))
+      this.#active.add(active)
+      return new Lease(active)
+    } finally {
+      this.#waiting.delete(acquired)
+      for (const source of sources) source.removeEventListener('abort', cancel)
+    }
+  }
+
+  /** Gives back, in the background, a claim that nobody will use. */
+  #retire(owner: Owner, wish: Wish): void {
+    owner.retired = true
+    const { clock } = this.#settings.environment
+    const work = giveBack(this.#store, clock, owner, clock.now() + 2 * wish.callTimeoutMs, wish)
+    this.#background.add(work)
+    void work.then(() => this.#background.delete(work))
+  }
+
+  #key(name: string): Key {
+    check.key(name)
+    this.#refuseWhenClosed()
+    return { namespace: this.#settings.namespace, name }
+  }
+
+  #refuseWhenClosed(): void {
+    if (this.#closing.signal.aborted) throw this.#closing.signal.reason
+  }
+
+  async #call<T>(what: string, op: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { environment, callTimeoutMs } = this.#settings
+    const answer = await timed(environment.clock, callTimeoutMs, op)
+    if ('value' in answer) return answer.value
+    throw answer.error instanceof StoreUnsafeError ? answer.error : unavailable(this.#store, what, answer.error)
+  }
+}
+
+const closedError = () => new LeaseError('ERR_LEASE_CLOSED', 'this Leases was closed')
+
+const lossOf = (lease: Lease): LeaseLostError | null => (lease.signal.aborted ? lease.signal.reason : null)
+
+/** The store says that it was gone before we released it, and nobody told us while we worked. */
+const missing = (lease: Lease) =>
+  lostError({ key: lease.key, fence: lease.fence, reason: 'missing', heldForMs: 0, lateByMs: 0 })
+
+/** The work's own error is what the caller gets; what happened to the lease is attached, never put in its place. */
+function attach(error: unknown, outcome: ReleaseResult, lease: Lease): void {
+  if (outcome === 'released' || typeof error !== 'object' || error === null || !Object.isExtensible(error)) return
+  const releaseError =
+    outcome === 'lost'
+      ? (lossOf(lease) ?? missing(lease))
+      : new StoreUnavailableError(`no answer to the release of ${JSON.stringify(lease.key)}: it may linger up to its TTL`)
+  if (error === releaseError || 'releaseError' in error) return
+  Object.defineProperty(error, 'releaseError', { value: releaseError, configurable: true, writable: true })
+}

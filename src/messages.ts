@@ -1,0 +1,46 @@
+import { LeaseLostError, StoreUnavailableError } from './errors.js'
+import type { LossReason, Store } from './store.js'
+
+/** The words of errors that are made in more than one place. */
+
+export const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Where a store is, for people. */
+export const placeOf = (store: Store): string => store.location ?? store.name
+
+export function unavailable(store: Store, what: string, error: unknown): StoreUnavailableError {
+  return new StoreUnavailableError(`${placeOf(store)} could not ${what}: ${textOf(error)}`, {}, { cause: error })
+}
+
+const BECAUSE: Record<LossReason, string> = {
+  expired: 'its deadline passed without a renewal',
+  taken: 'another owner holds the key',
+  missing: 'the store no longer has it (deleted, flushed, or restarted without its memory)',
+  session: 'the session that carried it ended',
+  revoked: 'it was revoked',
+  'max-hold': 'maxHoldMs passed',
+  closed: 'its Leases was closed',
+}
+
+export interface LossFacts {
+  readonly key: string
+  readonly fence: bigint
+  readonly reason: LossReason
+  readonly heldForMs: number
+  readonly lateByMs: number
+}
+
+/** `lastError`: why the last renewal gave no verdict, where one did not. */
+export function lostError(facts: LossFacts, lastError?: unknown): LeaseLostError {
+  const { key, fence, reason, heldForMs, lateByMs } = facts
+  const late = lateByMs >= 20 ? `; noticed ${Math.round(lateByMs)} ms late: this process was blocked or paused` : ''
+  const failed = reason === 'expired' && lastError !== undefined ? `; the last renewal failed: ${textOf(lastError)}` : ''
+  const lease = `the lease on ${JSON.stringify(key)} (fence ${fence})`
+  const message = `lost ${lease} after ${Math.round(heldForMs)} ms: ${BECAUSE[reason]}${late}${failed}`
+  return new LeaseLostError(message, facts, lastError === undefined ? {} : { cause: lastError })
+}
+
+/** What `run` rejects with when the work returned although its lease was lost. */
+export function lostWithResult(lost: LeaseLostError, result: unknown): LeaseLostError {
+  return new LeaseLostError(`${lost.message}; the work had returned a result all the same`, { ...lost, result }, { cause: lost.cause })
+}

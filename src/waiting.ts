@@ -1,0 +1,213 @@
+import { type Attempt, attempt, Owner } from './attempt.js'
+import { backoff } from './backoff.js'
+import type { Grant } from './active-lease.js'
+import { AcquireTimeoutError, StoreUnavailableError, StoreUnsafeError } from './errors.js'
+import { emit } from './events.js'
+import { listen } from './listen.js'
+import { placeOf, unavailable } from './messages.js'
+import type { Wish } from './options.js'
+import type { AcquireOutcome, Claim, Key, Store, Watch } from './store.js'
+import { deadlineOf } from './validity.js'
+
+/** How often a waiter asks when nothing tells it to. With notifications the poll is only a safety net. */
+const POLL = { baseMs: 20, capMs: 250 }
+const POLL_BESIDE_HINTS = { baseMs: 250, capMs: 1000 }
+const POLL_UNAVAILABLE = { baseMs: 50, capMs: 1000 }
+/** Hints may come in storms; questions do not. */
+const MIN_GAP_MS = 2
+
+type Answer = { kind: 'held' | 'not-ready'; outcome: AcquireOutcome } | { kind: 'unavailable'; error: unknown }
+
+/** One acquisition from its first question to its grant, or to the error that ends it. */
+export class Acquisition {
+  readonly #store: Store
+  readonly #wish: Wish
+  readonly #key: Key
+  readonly #startedAt: number
+  readonly #endsAt: number
+  readonly #cancelled: AbortSignal
+  readonly #retire: (owner: Owner) => void
+  readonly #holdsItself: () => boolean
+  #owner: Owner
+  /** The present owner has a place in line. */
+  #queued = false
+  #attempts = 0
+  #askedAt = Number.NEGATIVE_INFINITY
+  #reached = false
+  #holder: string | undefined
+  #hinted = false
+  #wake: (() => void) | undefined
+  #watch: Watch | undefined
+  #armed = false
+  #polls = 0
+
+  /** `retire` gives an owner's claim back in the background; `holdsItself`: this process has the key. */
+  constructor(
+    store: Store,
+    wish: Wish,
+    key: Key,
+    cancelled: AbortSignal,
+    retire: (owner: Owner) => void,
+    holdsItself: () => boolean,
+  ) {
+    this.#store = store
+    this.#wish = wish
+    this.#key = key
+    this.#cancelled = cancelled
+    this.#retire = retire
+    this.#holdsItself = holdsItself
+    this.#startedAt = this.#now()
+    this.#endsAt = this.#startedAt + wish.waitMs
+    this.#owner = this.#freshOwner()
+  }
+
+  /** @throws the reason of `cancelled`, or the error that the last answer decides. */
+  async run(): Promise<{ readonly owner: Owner; readonly grant: Grant }> {
+    let settled = false
+    try {
+      for (;;) {
+        const result = await this.#ask()
+        const answer = this.#judge(result)
+        if ('grant' in answer) {
+          settled = true
+          return { owner: this.#owner, grant: answer.grant }
+        }
+        if (this.#cancelled.aborted) throw this.#cancelled.reason
+        if (answer.kind === 'unavailable' && (!this.#reached || answer.error instanceof StoreUnsafeError)) throw this.#errorFor(answer)
+        if (this.#now() >= this.#endsAt) throw this.#errorFor(answer)
+        await this.#pause(answer)
+        if (this.#cancelled.aborted) throw this.#cancelled.reason
+      }
+    } finally {
+      this.#watch?.close()
+      if (!settled && this.#queued && !this.#owner.retired) this.#retire(this.#owner)
+    }
+  }
+
+  async #ask(): Promise<Attempt> {
+    const { clock } = this.#wish.environment
+    const { ttlMs, lockDelayMs, minHoldMs, fenceFloor, label, life, callTimeoutMs } = this.#wish
+    if (this.#owner.retired) {
+      this.#owner = this.#freshOwner()
+      this.#queued = false
+    }
+    const owner = this.#owner
+    const queue = this.#wish.waitMs > 0
+    const claim: Claim = { key: this.#key, owner: owner.owner, ttlMs, lockDelayMs, minHoldMs, fenceFloor, queue, label, life }
+    const budgetMs = Math.max(this.#endsAt - clock.now(), 0) + callTimeoutMs
+    const began = clock.now()
+    this.#askedAt = began
+    this.#attempts++
+    const limits = { callTimeoutMs, budgetMs, signal: this.#cancelled }
+    const result = await attempt(this.#store, clock, claim, owner, limits, () => this.#retire(owner))
+    if (!this.#cancelled.aborted) this.#report(result, clock.now() - began)
+    return result
+  }
+
+  #judge(result: Attempt): { grant: Grant } | Answer {
+    if (result.kind === 'unavailable') {
+      if (result.suspect) this.#retire(this.#owner)
+      else if (result.spent) this.#owner.retired = true
+      return { kind: 'unavailable', error: result.error }
+    }
+    this.#reached = true
+    const { outcome, sentAt } = result
+    if (outcome.kind === 'granted') {
+      // Nobody is handed a lease whose deadline has passed, nor one after it was cancelled (B222).
+      if (!this.#cancelled.aborted && this.#now() < deadlineOf(sentAt, outcome.ttlMs, this.#wish)) {
+        const waitedMs = sentAt - this.#startedAt
+        return { grant: { sentAt, ttlMs: outcome.ttlMs, fence: outcome.fence, waitedMs, attempts: this.#attempts } }
+      }
+      this.#retire(this.#owner)
+      return { kind: 'unavailable', error: new Error('the grant came too late to be used') }
+    }
+    if (outcome.kind === 'held') {
+      this.#holder = outcome.holder
+      this.#queued = outcome.queued
+      // The store may have released this owner while answering: never ask with it again (I4).
+      if (!outcome.queued) this.#owner.retired = true
+      this.#listen()
+    }
+    return { kind: outcome.kind, outcome }
+  }
+
+  /** A release between our question and our listening must not go unheard: once armed, ask again (B051). */
+  #listen(): void {
+    if (this.#watch || this.#wish.waitMs === 0) return
+    const hint = () => {
+      this.#hinted = true
+      this.#wake?.()
+    }
+    this.#watch = listen(this.#store, this.#owner, hint, () => {
+      this.#armed = true
+      hint()
+    })
+  }
+
+  /** Until a hint, the time that the store named, a capped poll, or the end of the wait: whichever comes first. */
+  #pause(answer: Answer): Promise<void> {
+    const { clock } = this.#wish.environment
+    const ms = this.#hinted ? this.#askedAt + MIN_GAP_MS - this.#now() : this.#pollMs(answer)
+    if (ms <= 0 && this.#hinted) return Promise.resolve(this.#forgetHint())
+    return new Promise((resolve) => {
+      const wake = () => {
+        timer.cancel()
+        this.#wake = undefined
+        this.#cancelled.removeEventListener('abort', wake)
+        if (this.#hinted) this.#forgetHint()
+        resolve()
+      }
+      const timer = clock.timer(Math.max(Math.min(ms, this.#endsAt - this.#now()), 0), wake, { keepAlive: true })
+      if (!this.#hinted) this.#wake = wake
+      this.#cancelled.addEventListener('abort', wake)
+    })
+  }
+
+  #forgetHint(): void {
+    this.#hinted = false
+    this.#polls = 0
+  }
+
+  #pollMs(answer: Answer): number {
+    const bounds = answer.kind === 'unavailable' ? POLL_UNAVAILABLE : this.#armed ? POLL_BESIDE_HINTS : POLL
+    const poll = backoff(this.#polls++, this.#wish.environment.random.next(), bounds)
+    const named = 'outcome' in answer && 'retryAfterMs' in answer.outcome ? answer.outcome.retryAfterMs : undefined
+    return named === undefined ? poll : Math.min(poll, Math.max(named, 0) + 1)
+  }
+
+  #errorFor(answer: Answer): Error {
+    if (answer.kind === 'unavailable') {
+      if (answer.error instanceof StoreUnsafeError) return answer.error
+      return unavailable(this.#store, `acquire ${JSON.stringify(this.#key.name)}`, answer.error)
+    }
+    const { outcome } = answer
+    const waitedMs = Math.round(this.#now() - this.#startedAt)
+    const name = JSON.stringify(this.#key.name)
+    if (outcome.kind === 'not-ready') {
+      const { why, retryAfterMs } = outcome
+      const message = `${placeOf(this.#store)} is not ready to grant ${name}: ${why} (ready in ${retryAfterMs} ms)`
+      return new StoreUnavailableError(message, { notReady: { why, retryAfterMs } })
+    }
+    const by = this.#holder === undefined ? '' : ` by ${this.#holder}`
+    const own = this.#holdsItself() ? '; this process holds it itself, and leases are not re-entrant' : ''
+    const message = `${name} is held${by}; waited ${waitedMs} ms, asked ${this.#attempts} times${own}`
+    return new AcquireTimeoutError(message, { key: this.#key.name, holder: this.#holder, waitedMs, attempts: this.#attempts })
+  }
+
+  #report(result: Attempt, durationMs: number): void {
+    emit(this.#wish.observe, 'attempt', () => {
+      const about = { type: 'attempt' as const, namespace: this.#key.namespace, key: this.#key.name, store: this.#store.name, durationMs, attempt: this.#attempts }
+      if (result.kind === 'unavailable') return { ...about, outcome: 'unavailable' as const, error: result.error }
+      const { kind, ...facts } = result.outcome
+      return { ...about, ...facts, outcome: kind }
+    })
+  }
+
+  #freshOwner(): Owner {
+    return new Owner(this.#key, this.#wish.environment.random.id())
+  }
+
+  #now(): number {
+    return this.#wish.environment.clock.now()
+  }
+}
