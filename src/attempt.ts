@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import type { Clock, Timer } from './environment.js'
 import { StoreError, StoreUnsafeError } from './errors.js'
 import type { AcquireOutcome, Claim, ClaimRef, Key, Store } from './store.js'
@@ -63,6 +64,7 @@ export function attempt(
       timer = clock.timer(timeoutMs, tooLate, { keepAlive: true })
       call(() => store.acquire(claim, { signal: limits.signal })).then(
         (outcome) => {
+          if (!isAnswer(outcome)) return !done && waiting && noVerdict(nonsense('acquire', outcome))
           if (!done && (waiting || outcome.kind === 'granted')) return finish({ kind: 'answered', sentAt, outcome })
           if (outcome.kind === 'granted' && owner.retired) onLateGrant()
         },
@@ -76,6 +78,16 @@ export function attempt(
     ask(false)
   })
 }
+
+/** A store written in a hurry must not be able to hand out a lease without an end, or without a fence. */
+export const isGrant = (outcome: { readonly fence: unknown; readonly ttlMs: unknown }): boolean =>
+  typeof outcome.fence === 'bigint' && Number.isFinite(outcome.ttlMs)
+
+const isAnswer = (outcome: AcquireOutcome): boolean =>
+  outcome?.kind === 'held' || outcome?.kind === 'not-ready' || (outcome?.kind === 'granted' && isGrant(outcome))
+
+export const nonsense = (operation: string, outcome: unknown) =>
+  new StoreError(`the store answered nonsense to ${operation}: ${inspect(outcome, { breakLength: Number.POSITIVE_INFINITY })}`, 'unknown')
 
 function effectOf(error: unknown): StoreError['effect'] {
   if (error instanceof StoreUnsafeError) return 'none'

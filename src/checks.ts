@@ -19,8 +19,8 @@ export function known(where: string, given: unknown, names: readonly string[]): 
 }
 
 /** Whole milliseconds, 0 allowed. */
-export function duration(option: string, value: unknown, max: number, min = 0): asserts value is number {
-  const expected = `a whole number of milliseconds between ${min} and ${max}`
+export function duration(option: string, value: unknown, max: number, min = 0, or = ''): asserts value is number {
+  const expected = `a whole number of milliseconds between ${min} and ${max}${or}`
   if (typeof value !== 'number') throw wrongKind(option, expected, value)
   if (!Number.isInteger(value) || value < min || value > max) throw wrongValue(option, expected, value)
 }

@@ -18,6 +18,6 @@ export {
   type Timer,
 } from './environment.js'
 export type { LeaseEvent, LeaseEventType, Observe } from './events.js'
-export { Lease, type ReleaseResult } from './lease.js'
+export type { Lease, ReleaseResult } from './lease.js'
 export { createLeases, type Leases } from './leases.js'
 export type * from './store.js'

@@ -1,8 +1,11 @@
 import type { Clock, Timer } from './environment.js'
-import { call } from './attempt.js'
+import { call, isGrant, nonsense } from './attempt.js'
 import { StoreError } from './errors.js'
 import type { HeldRef, LossReason, RenewOutcome, Store } from './store.js'
 import { deadlineOf, type Validity } from './validity.js'
+
+/** Hints about our own claim are answered by at most one renewal in this time. */
+const HINT_GAP_MS = 100
 
 /** What a keeper knows of its lease. Instants are on our clock. */
 export interface Beat {
@@ -59,7 +62,7 @@ export class Keeper {
   #renewing: Promise<void> | null = null
   #heartbeatTimer: Timer | undefined
   #deadlineTimer: Timer | undefined
-  #lastHint = Number.NEGATIVE_INFINITY
+  #hintedAt = Number.NEGATIVE_INFINITY
 
   constructor(
     store: Store,
@@ -95,13 +98,15 @@ export class Keeper {
     if (!this.#stopped && next(this.#beat, this.#clock.now(), true) === 'expire') this.#end('expired')
   }
 
-  /** Something may have happened to our claim: ask now, but not more often than a heartbeat's quarter. */
+  /** Something may have happened to our claim: ask now, or a little later where hints come in storms. */
   hint(): void {
-    const now = this.#clock.now()
-    if (this.#stopped || !this.#rhythm.heartbeat || now - this.#lastHint < this.#rhythm.renewEveryMs / 4) return
-    this.#lastHint = now
-    this.#beat = { ...this.#beat, renewAt: now }
-    this.#step()
+    if (this.#stopped || !this.#rhythm.heartbeat) return
+    const gap = Math.min(HINT_GAP_MS, this.#rhythm.renewEveryMs / 4)
+    const askAt = Math.max(this.#clock.now(), this.#hintedAt + gap)
+    if (askAt >= this.#beat.renewAt) return
+    this.#hintedAt = askAt
+    this.#beat = { ...this.#beat, renewAt: askAt }
+    this.#armHeartbeat()
   }
 
   stop(): void {
@@ -116,8 +121,22 @@ export class Keeper {
     this.#scope.abort()
   }
 
-  /** One renewal, now. Resolves with the store's error where it gave no verdict, else with null. */
-  renew(): Promise<unknown> {
+  /** A renewal after the one in flight, if any. Resolves with the store's error where it gave no verdict, else null. */
+  async renew(): Promise<unknown> {
+    while (this.#renewing) await this.#renewing
+    return this.#stopped ? null : this.#start()
+  }
+
+  #start(): Promise<unknown> {
+    const renewal = this.#ask()
+    this.#renewing = renewal.then(() => {
+      this.#renewing = null
+      this.#armHeartbeat()
+    })
+    return renewal
+  }
+
+  #ask(): Promise<unknown> {
     const sentAt = this.#clock.now()
     return new Promise((resolve) => {
       const noVerdict = (error: unknown) => {
@@ -136,6 +155,9 @@ export class Keeper {
         // An answer that comes after the time-out but before the deadline still counts, by its send time.
         (outcome) => {
           timer.cancel()
+          if (outcome?.kind !== 'lost' && !(outcome?.kind === 'renewed' && isGrant(outcome))) {
+            return timedOut || noVerdict(nonsense('renew', outcome))
+          }
           this.#answered(sentAt, outcome)
           resolve(null)
         },
@@ -163,11 +185,7 @@ export class Keeper {
     const action = this.#stopped ? 'wait' : next(this.#beat, now, this.#renewing !== null)
     if (action === 'expire') return this.#end('expired')
     if (action === 'wait') return this.#armHeartbeat()
-    const renewal = this.renew().then(() => {
-      this.#renewing = null
-      this.#armHeartbeat()
-    })
-    this.#renewing = renewal
+    void this.#start()
   }
 
   #armHeartbeat(): void {

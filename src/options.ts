@@ -156,7 +156,7 @@ export function resolveWish(store: Store, settings: Settings, given: AcquireOpti
     life: given.life ?? { pids: [process.pid] },
   }
   check.text('label', wish.label, 255)
-  if (wish.waitMs !== Number.POSITIVE_INFINITY) check.duration('waitMs', wish.waitMs, MAX_MS)
+  if (wish.waitMs !== Number.POSITIVE_INFINITY) check.duration('waitMs', wish.waitMs, MAX_MS, 0, ', or Infinity')
   if (wish.signal !== undefined) check.abortSignal('signal', wish.signal)
   check.boolean('heartbeat', wish.heartbeat)
   check.duration('minHoldMs', wish.minHoldMs, MAX_MS)

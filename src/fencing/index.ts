@@ -1,0 +1,1 @@
+export { type Fenced, type GuardedDatabase, type SqliteGuard, sqliteGuard } from './sqlite.js'
