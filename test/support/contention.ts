@@ -1,0 +1,151 @@
+/**
+ * Many processes with many waiters on one SQLite key. What was held when is read afterwards from a second file, so that
+ * nothing of the judgement depends on the store under test.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { systemEnvironment } from '../../src/index.js'
+import type { WorkerOrder } from './contention-worker.js'
+
+const WORKER = fileURLToPath(new URL('./contention-worker.js', import.meta.url))
+const { host } = systemEnvironment()
+
+export interface Contention {
+  readonly processes: number
+  readonly waiters: number
+  readonly seconds: number
+  readonly killsPerSecond?: number
+}
+
+export interface Verdict {
+  readonly holds: number
+  readonly kills: number
+  /** Holds that began before an earlier one (by fence) had ended. */
+  readonly overlaps: readonly string[]
+  /** Holds in the order of time whose fences are not. */
+  readonly fencesOutOfOrder: number
+  /** How often the most and the least fortunate waiter was served. */
+  readonly most: number
+  readonly least: number
+  /** Leases that ran out although nobody paused their process. */
+  readonly falseLosses: number
+}
+
+interface Hold {
+  readonly fence: number
+  readonly pid: number
+  readonly waiter: number
+  readonly entered: number
+  readonly exited: number | null
+}
+
+export async function contend({ processes, waiters, seconds, killsPerSecond = 0 }: Contention): Promise<Verdict> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-contention-'))
+  const referee = openReferee(folder)
+  const killedAt = new Map<number, number>()
+  let falseLosses = 0
+  const start = (slot: number) =>
+    startWorker({ ...files(folder), slot, waiters, ttlMs: 2000, holdMs: 2, sits: false }, (message) => {
+      if (typeof message === 'object' && message !== null && 'falseLoss' in message) falseLosses++
+    })
+  const workers = Array.from({ length: processes }, (_, slot) => start(slot))
+  try {
+    const until = host.now() + seconds * 1000
+    for (let round = 0; host.now() < until; round++) {
+      await sleep(killsPerSecond > 0 ? 1000 / killsPerSecond : until - host.now())
+      const slot = round % processes
+      const victim = workers[slot]
+      if (killsPerSecond === 0 || host.now() >= until || !victim?.pid) continue
+      victim.kill('SIGKILL')
+      await once(victim, 'exit')
+      killedAt.set(victim.pid, host.now())
+      workers[slot] = start(slot)
+    }
+    await Promise.all(workers.map(stopWorker))
+    const holds = referee.prepare('SELECT fence, pid, waiter, entered, exited FROM holds ORDER BY entered').all() as Hold[]
+    return { ...judge(holds, killedAt, processes * waiters), kills: killedAt.size, falseLosses }
+  } finally {
+    for (const worker of workers) worker.kill('SIGKILL')
+    referee.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Exported for its own control: a judge that finds nothing must be shown something to find. */
+export function judge(holds: readonly Hold[], killedAt: ReadonlyMap<number, number>, waiters: number) {
+  const overlaps: string[] = []
+  let fencesOutOfOrder = 0
+  let last: Hold | undefined
+  const served = new Array<number>(waiters).fill(0)
+  for (const hold of holds) {
+    served[hold.waiter] = (served[hold.waiter] ?? 0) + 1
+    if (last) {
+      const end = last.exited ?? killedAt.get(last.pid) ?? Number.POSITIVE_INFINITY
+      if (hold.entered < end) overlaps.push(`fence ${hold.fence} began ${(end - hold.entered).toFixed(3)} ms before ${last.fence} ended`)
+      if (hold.fence <= last.fence) fencesOutOfOrder++
+    }
+    last = hold
+  }
+  return { holds: holds.length, overlaps, fencesOutOfOrder, most: Math.max(...served), least: Math.min(...served) }
+}
+
+/** CPU seconds that all processes together use while one waiter holds and all others wait. */
+export async function waitQuietly({ processes, waiters, seconds }: Contention): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-quiet-'))
+  const referee = openReferee(folder)
+  const order = { ...files(folder), waiters, ttlMs: 10_000, holdMs: 2 }
+  const workers: ChildProcess[] = []
+  try {
+    const sitter = startWorker({ ...order, slot: 0, sits: true })
+    workers.push(sitter)
+    while ((await once(sitter, 'message'))[0] !== 'sitting');
+    for (let slot = 1; slot < processes; slot++) workers.push(startWorker({ ...order, slot, sits: false }))
+    await Promise.all(workers.slice(1).map((worker) => once(worker, 'message')))
+    await sleep(2000)
+    const before = await cpuOf(workers)
+    await sleep(seconds * 1000)
+    return (await cpuOf(workers)) - before
+  } finally {
+    for (const worker of workers) worker.kill('SIGKILL')
+    referee.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const files = (folder: string) => ({ store: join(folder, 'leases.db'), referee: join(folder, 'referee.db') })
+
+function openReferee(folder: string) {
+  const referee = new Database(files(folder).referee)
+  referee.pragma('journal_mode = WAL')
+  referee.exec('CREATE TABLE holds (fence INTEGER PRIMARY KEY, pid INTEGER, waiter INTEGER, entered REAL, exited REAL)')
+  return referee
+}
+
+function startWorker(order: WorkerOrder, onMessage: (message: unknown) => void = () => {}): ChildProcess {
+  const worker = fork(WORKER, [JSON.stringify(order)])
+  worker.on('message', onMessage)
+  return worker
+}
+
+async function stopWorker(worker: ChildProcess): Promise<void> {
+  if (worker.exitCode !== null || worker.signalCode !== null) return
+  worker.send('stop')
+  await once(worker, 'exit')
+}
+
+async function cpuOf(workers: readonly ChildProcess[]): Promise<number> {
+  const usages = workers.map(async (worker) => {
+    worker.send('cpu')
+    for (;;) {
+      const [message] = (await once(worker, 'message')) as [{ cpu?: NodeJS.CpuUsage }]
+      if (message.cpu) return (message.cpu.user + message.cpu.system) / 1e6
+    }
+  })
+  return (await Promise.all(usages)).reduce((sum, seconds) => sum + seconds, 0)
+}
