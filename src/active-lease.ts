@@ -34,6 +34,8 @@ export class ActiveLease implements LeaseCore {
   #state: 'held' | 'lost' | 'releasing' = 'held'
   #lost: LeaseLostError | null = null
   #lastError: unknown
+  /** When the grant had arrived: by then the store had counted at most from here. */
+  readonly #answeredAt: number
   #endedAt = 0
   #release: Promise<ReleaseResult> | null = null
   readonly #settled = deferred()
@@ -55,6 +57,7 @@ export class ActiveLease implements LeaseCore {
     this.#onOver = onOver
     const { clock } = wish.environment
     const { ttlMs, lockDelayMs, fenceFloor } = wish
+    this.#answeredAt = clock.now()
     const held = { key: owner.key, owner: owner.owner, ttlMs, lockDelayMs, fence: grant.fence, fenceFloor }
     const events = {
       renewed: (latencyMs: number) => this.#renewed(latencyMs),
@@ -159,7 +162,7 @@ export class ActiveLease implements LeaseCore {
   /** What must stay taken: the rest of the minimal hold, and after a loss the rest of the lock delay. */
   #keepMs(wasHeld: boolean): number {
     const now = this.#now()
-    const minHold = this.#grant.sentAt + this.#wish.minHoldMs - now
+    const minHold = this.#answeredAt + this.#wish.minHoldMs - now
     const lockDelay = wasHeld ? 0 : this.#endedAt + this.#wish.lockDelayMs - now
     return Math.max(0, Math.ceil(minHold), Math.ceil(lockDelay))
   }

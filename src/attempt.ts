@@ -89,7 +89,7 @@ const isAnswer = (outcome: AcquireOutcome): boolean =>
 export const nonsense = (operation: string, outcome: unknown) =>
   new StoreError(`the store answered nonsense to ${operation}: ${inspect(outcome, { breakLength: Number.POSITIVE_INFINITY })}`, 'unknown')
 
-function effectOf(error: unknown): StoreError['effect'] {
+export function effectOf(error: unknown): StoreError['effect'] {
   if (error instanceof StoreUnsafeError) return 'none'
   return error instanceof StoreError ? error.effect : 'unknown'
 }

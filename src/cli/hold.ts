@@ -1,0 +1,97 @@
+import { type Clock, systemEnvironment } from '../environment.js'
+import { LeaseLostError } from '../errors.js'
+import type { Lease, ReleaseResult } from '../lease.js'
+import { type Ended, start } from './child.js'
+import { formatDuration } from './duration.js'
+import { EXIT } from './exit.js'
+import { Guard } from './guard.js'
+import { say } from './output.js'
+import type { Plan } from './plan.js'
+import type { Progress } from './progress.js'
+import type { Signals } from './signals.js'
+import type { Tree } from './tree.js'
+
+export interface Hold {
+  readonly lease: Lease
+  readonly command: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly plan: Plan
+  readonly signals: Signals
+  readonly progress: Progress
+  readonly clock: Clock
+}
+
+/** Trees whose command still runs: an unexpected end of holdfast must not leave one behind without its lease. */
+const running = new Set<Tree>()
+
+export function killEverything(): void {
+  for (const tree of running) tree.kill()
+}
+
+/** Runs the command under the lease and gives the exit code. The lease ends when nothing that it protected is left. */
+export async function hold(hold: Hold): Promise<number> {
+  const { lease, plan, signals, progress, clock } = hold
+  const started = start(hold.command, { ...process.env, ...hold.env }, systemEnvironment().random.id())
+  const { tree } = started
+  if (!tree) return notStarted(lease, await started.ended)
+
+  running.add(tree)
+  const name = JSON.stringify(lease.key)
+  const guard = new Guard(lease, clock, plan, tree, {
+    terminating: (killInMs) => {
+      const why = lease.signal.aborted ? '' : `the lease on ${name} could not be renewed in time${because(progress)}; `
+      say(`${why}TERM was sent to the command, KILL follows in ${formatDuration(killInMs)}`)
+    },
+    killing: () => say('KILL was sent to the command and everything it started'),
+  })
+  signals.forwardTo(tree, () => guard.look())
+  progress.onRenewed = () => guard.look()
+
+  const ended = await started.ended
+  const protectedToTheEnd = guard.commandEnded()
+  if (!protectedToTheEnd) await guard.allDead
+  signals.stop()
+  running.delete(tree)
+  const left = tree.members().map(({ name, pid }) => `${name} (pid ${pid})`)
+  if (!protectedToTheEnd) return lost(hold, ended, left, await lease.release())
+
+  if (left.length > 0)
+    say(`the command ended but left behind, now without the lease: ${left.join(', ')}; let it wait for them`)
+  const outcome = await lease.release()
+  if (outcome === 'lost') return lost(hold, ended, [], outcome)
+  if (outcome === 'unknown')
+    say(`no answer to the release of ${name}: it may stay taken for up to ${formatDuration(lease.ttlMs)}`)
+  return ended.exitCode
+}
+
+async function notStarted(lease: Lease, ended: Ended): Promise<number> {
+  await lease.release()
+  if (ended.kind === 'not-started') say(ended.why)
+  return ended.exitCode
+}
+
+function lost({ lease, progress }: Hold, ended: Ended, left: readonly string[], outcome: ReleaseResult): number {
+  const reason: unknown = lease.signal.reason
+  const name = JSON.stringify(lease.key)
+  const what =
+    reason instanceof LeaseLostError
+      ? reason.message
+      : outcome === 'lost'
+        ? `the lease on ${name} was gone before the command ended`
+        : `the lease on ${name} could not be renewed in time${because(progress)}`
+  const how = ended.kind === 'ended' ? `; the command ${ended.how}` : ''
+  say(`${what}${how}; exit ${EXIT.lost}: ${advice(reason)}`)
+  if (left.length > 0) say(`could not end ${left.join(', ')}, now without the lease: end them by hand`)
+  return EXIT.lost
+}
+
+function advice(reason: unknown): string {
+  const why = reason instanceof LeaseLostError ? reason.reason : 'expired'
+  if (why === 'revoked') return 'somebody asked for it back; run it again when they are done'
+  if (why === 'expired')
+    return 'look at the store and at this host (paused, overloaded?), then run it again, perhaps with a longer --ttl'
+  if (why === 'missing') return 'find out who deleted or replaced what the store keeps, then run it again'
+  return 'its work may be incomplete; run it again'
+}
+
+const because = (progress: Progress): string => (progress.trouble === null ? '' : ` (${progress.trouble})`)

@@ -1,0 +1,86 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs'
+import { has, type Parsed, parse } from './args.js'
+import { COMMANDS } from './commands.js'
+import { EXIT, exitCodeOf, usageError } from './exit.js'
+import { helpOf, overview } from './help.js'
+import { nearest } from './nearest.js'
+import { flushed, print, printError, say } from './output.js'
+import { shellWord } from './shell.js'
+
+/** How long the end of holdfast waits for a reader of its messages. */
+const FLUSH_MS = 2_000
+const debug = process.env.HOLDFAST_DEBUG === '1'
+
+/** Each command is loaded when it is asked for: start-up time is part of every cron job. */
+const HANDLERS: Record<string, () => Promise<(parsed: Parsed) => Promise<number>>> = {
+  run: async () => (await import('./commands/run.js')).run,
+  ls: async () => (await import('./commands/ls.js')).ls,
+  show: async () => (await import('./commands/show.js')).show,
+  revoke: async () => (await import('./commands/revoke.js')).revoke,
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const [first, ...rest] = argv
+  if (first === undefined) {
+    await printError(overview())
+    return EXIT.usage
+  }
+  if (first === '--version') return shown(`${version()}\n`)
+  if (first === '--help' || first === '-h') return shown(overview())
+  if (first === 'help') return rest[0] === undefined ? shown(overview()) : shown(helpOf(commandNamed(rest[0])))
+  const spec = commandNamed(first)
+  const parsed = parse(spec, rest)
+  if (has(parsed, 'help')) return shown(helpOf(spec))
+  const handler = await HANDLERS[spec.name]?.()
+  if (!handler) throw new Error(`no handler for ${spec.name}`)
+  return handler(parsed)
+}
+
+function commandNamed(word: string) {
+  const spec = COMMANDS.find(({ name }) => name === word)
+  if (spec) return spec
+  const names = COMMANDS.map(({ name }) => name)
+  const near = nearest(word, names)
+  const hint = near ? `did you mean ${near}?` : `there are: ${names.join(', ')}; see holdfast --help`
+  throw usageError(`there is no ${word.startsWith('-') ? 'option' : 'command'} ${shellWord(word)}; ${hint}`)
+}
+
+async function shown(text: string): Promise<number> {
+  await print(text)
+  return EXIT.ok
+}
+
+function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+  return String((manifest as { version: unknown }).version)
+}
+
+/** One line and an exit code for whatever went wrong. */
+function failed(error: unknown): number {
+  const exitCode = exitCodeOf(error)
+  const text = error instanceof Error ? error.message : String(error)
+  say(exitCode === null ? `unexpected: ${text}; please report it, with what HOLDFAST_DEBUG=1 prints` : text)
+  if (debug && error instanceof Error) for (const line of (error.stack ?? '').split('\n')) say(line)
+  return exitCode ?? EXIT.software
+}
+
+async function exit(code: number): Promise<never> {
+  await flushed(FLUSH_MS)
+  process.exit(code)
+}
+
+/** Nothing may run on without its lease because of a fault of ours. */
+async function crashed(error: unknown): Promise<void> {
+  const { killEverything } = await import('./hold.js')
+  killEverything()
+  await exit(failed(error))
+}
+
+// Node's own warnings are for developers, not for whoever reads the mail of a cron job.
+process.removeAllListeners('warning')
+if (debug) process.on('warning', (warning) => say(`${warning.name}: ${warning.message}`))
+process.on('uncaughtException', (error) => void crashed(error))
+process.on('unhandledRejection', (error) => void crashed(error))
+
+void exit(await main(process.argv.slice(2)).catch(failed))

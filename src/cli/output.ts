@@ -1,0 +1,55 @@
+/**
+ * What holdfast writes. Never through `process.stdout` or `process.stderr`: where these are pipes, Node makes them
+ * non-blocking, for the command that shares them too, and its writes would begin to fail. And never blocking: while
+ * a reader stalls (`2>&1 | less`), the deadline of a lease must still be met.
+ */
+import { write } from 'node:fs'
+import { sleep, systemEnvironment } from '../environment.js'
+
+const FULL_PIPE_PAUSE_MS = 10
+let queue: Promise<unknown> = Promise.resolve()
+
+/** Escapes what could disturb a terminal or forge a line: control characters, and those that turn text around. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, (character) => {
+    if (character === '\n') return '\\n'
+    if (character === '\t') return '\\t'
+    const code = character.codePointAt(0) ?? 0
+    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`
+  })
+}
+
+/** One line for a person, on stderr, in order. */
+export function say(message: string): void {
+  const line = Buffer.from(`holdfast: ${printable(message)}\n`)
+  queue = queue.then(() => writeAll(2, line))
+}
+
+/** Data that was asked for, on stdout. A reader that has gone (`| head -1`) is no error: it has what it wanted. */
+export function print(text: string): Promise<void> {
+  return writeAll(1, Buffer.from(text))
+}
+
+/** Text for people that is longer than a line: help. */
+export function printError(text: string): Promise<void> {
+  return writeAll(2, Buffer.from(text))
+}
+
+/** Resolves when everything said is written, and at the latest after `withinMs`. */
+export async function flushed(withinMs: number): Promise<void> {
+  const done = new AbortController()
+  void queue.then(() => done.abort())
+  await sleep(systemEnvironment().clock, withinMs, { signal: done.signal, keepAlive: true })
+}
+
+async function writeAll(fd: number, bytes: Buffer): Promise<void> {
+  for (let rest = bytes; rest.length > 0; ) {
+    const result = await writeOnce(fd, rest)
+    if (typeof result === 'number') rest = rest.subarray(result)
+    else if (result.code === 'EAGAIN') await sleep(systemEnvironment().clock, FULL_PIPE_PAUSE_MS, { keepAlive: true })
+    else return
+  }
+}
+
+const writeOnce = (fd: number, bytes: Buffer): Promise<number | NodeJS.ErrnoException> =>
+  new Promise((resolve) => write(fd, bytes, (error, written) => resolve(error ?? written)))

@@ -1,0 +1,170 @@
+/**
+ * Reads and writes of the lease file: opened when first needed, tried again while it is busy, opened anew when it was
+ * deleted or replaced. No call ever waits inside SQLite; waiting is done here, asynchronously.
+ */
+import { StoreError } from '../../errors.js'
+import { type Environment, sleep } from '../../environment.js'
+import type { CallOptions } from '../../store.js'
+import { type Driver, loadDriver } from './driver.js'
+import { failure, isBusy, sqliteCode } from './failures.js'
+import type { Rows } from './rows.js'
+import { newerSchema, SCHEMA } from './schema.js'
+import { type Durability, Session } from './session.js'
+
+/** What a transaction works with. */
+export interface Transaction {
+  readonly rows: Rows
+  /** The fence counter of the file. */
+  readonly counter: bigint
+}
+
+/** Pauses between tries at a busy file, in ms. A try costs 10 µs, and those who ask seldom starve beside the eager. */
+const PAUSE = { firstMs: 1, growthMs: 0.25, mostMs: 10 }
+/**
+ * How long one call tries at a file that others keep locked: a part of the lease's TTL that leaves time to ask again,
+ * so that the caller learns that nothing was done rather than give up not knowing. A process that hardly gets to run
+ * has not tried yet.
+ */
+const PATIENCE = { share: 1 / 8, leastMs: 100, mostMs: 4_000, leastTries: 20 }
+export const patienceOf = (ttlMs: number): number => Math.min(Math.max(ttlMs * PATIENCE.share, PATIENCE.leastMs), PATIENCE.mostMs)
+
+export interface FileCall extends CallOptions {
+  /** Default: 4 s. */
+  readonly patienceMs?: number
+}
+
+export class LeaseFile {
+  readonly path: string
+  readonly #environment: Environment
+  readonly #observer: string
+  readonly #given: Driver | undefined
+  #driver: Promise<Driver> | undefined
+  #session: Session | undefined
+  #closed = false
+  /** The highest counter seen committed. */
+  #counter = 0n
+
+  constructor(path: string, driver: Driver | undefined, environment: Environment, observer: string) {
+    this.path = path
+    this.#given = driver
+    this.#environment = environment
+    this.#observer = observer
+  }
+
+  /** The open connection, if there is one. */
+  get session(): Session | undefined {
+    return this.#session
+  }
+
+  /** Whether raising the counter to `floor` would be news to the file: news that must be on disk. */
+  wouldRaise(floor: bigint): boolean {
+    return floor > this.#counter
+  }
+
+  /** Reads without a lock that anybody would have to wait for. */
+  read<T>(call: FileCall, work: (session: Session) => T): Promise<T> {
+    return this.#attempts(call, (session) => {
+      if (!session.isCurrent()) return this.#reopen()
+      return { value: work(session) }
+    })
+  }
+
+  /**
+   * One transaction. `replaced` answers when the path no longer leads to the file that was open; without it, the work
+   * is done in the file that is there now.
+   */
+  write<T>(call: FileCall, durability: Durability, work: (transaction: Transaction) => T, replaced?: () => T): Promise<T> {
+    return this.#attempts(call, (session) => {
+      session.begin(durability)
+      if (!session.isCurrent()) return this.#reopen(replaced)
+      const meta = session.rows.meta()
+      if (meta.schema > SCHEMA) throw newerSchema(this.path, meta.schema)
+      const value = work({ rows: session.rows, counter: meta.fence })
+      try {
+        session.commit()
+      } catch (error) {
+        throw isBusy(error) ? error : failure(error, this.path, true)
+      }
+      if (meta.fence > this.#counter) this.#counter = meta.fence
+      // What was written to a file that nobody finds any more was not written.
+      return session.isCurrent() ? { value } : this.#reopen(replaced)
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#drop()
+  }
+
+  async #attempts<T>({ signal, patienceMs = PATIENCE.mostMs }: FileCall, attempt: (session: Session) => { value: T } | 'again'): Promise<T> {
+    const { clock, random } = this.#environment
+    const driver = await this.#loadedDriver()
+    const start = clock.now()
+    for (let tries = 0; ; tries++) {
+      if (this.#closed) throw new StoreError(`the store of ${this.path} is closed`, 'none')
+      if (signal.aborted) throw this.#gaveUp(tries, clock.now() - start, signal.reason)
+      const done = this.#try(driver, attempt)
+      if (done !== 'again') return done.value
+      const waitedMs = clock.now() - start
+      if (waitedMs >= patienceMs && tries + 1 >= PATIENCE.leastTries) throw this.#gaveUp(tries + 1, waitedMs)
+      const pause = Math.min(PAUSE.firstMs + PAUSE.growthMs * tries, PAUSE.mostMs)
+      await sleep(clock, pause * (0.5 + random.next()), { signal, keepAlive: true })
+    }
+  }
+
+  #try<T>(driver: Driver, attempt: (session: Session) => { value: T } | 'again'): { value: T } | 'again' {
+    try {
+      this.#session ??= Session.open(this.path, driver, this.#environment, this.#observer, this.#given !== undefined)
+      return attempt(this.#session)
+    } catch (error) {
+      this.#session?.rollback()
+      if (isBusy(error)) return 'again'
+      // A file that is gone fails in many ways; the next try finds the one that is there now.
+      const code = sqliteCode(error) ?? sqliteCode((error as Error).cause)
+      const unknown = error instanceof StoreError && error.effect === 'unknown'
+      if (code !== null && !unknown && this.#isReplaced()) return this.#reopen()
+      // After a full disk the connection is sound; after anything else only a new one is known to be.
+      if (code !== null && code !== 'FULL') this.#drop()
+      throw failure(error, this.path, false)
+    } finally {
+      this.#session?.rollback()
+    }
+  }
+
+  #isReplaced(): boolean {
+    try {
+      return this.#session?.isCurrent() === false
+    } catch {
+      return false
+    }
+  }
+
+  #reopen<T>(replaced?: () => T): { value: T } | 'again' {
+    this.#drop()
+    return replaced ? { value: replaced() } : 'again'
+  }
+
+  #drop(): void {
+    const session = this.#session
+    this.#session = undefined
+    session?.rollback()
+    try {
+      session?.close()
+    } catch {}
+  }
+
+  #loadedDriver(): Promise<Driver> {
+    if (this.#given) return Promise.resolve(this.#given)
+    this.#driver ??= loadDriver().catch((error: unknown) => {
+      this.#driver = undefined
+      throw error
+    })
+    return this.#driver
+  }
+
+  #gaveUp(tries: number, waitedMs: number, cause?: unknown): StoreError {
+    if (tries === 0) return new StoreError('the call was cancelled before it began', 'none', { cause })
+    const message = `${this.path} was locked by another process for ${Math.round(waitedMs)} ms (${tries} tries); nothing was changed`
+    return new StoreError(message, 'none', { cause })
+  }
+}

@@ -1,0 +1,219 @@
+/**
+ * Hints: is the key free, has the claim changed? A watch on the write-ahead log makes most changes known at once, and a
+ * slow ticker finds the rest. Only where a holder's death can be seen does the ticker look at its processes often,
+ * since nothing else tells. Speed, never correctness: what fails here is found by asking again.
+ */
+import { type FSWatcher, watch as watchFile } from 'node:fs'
+import type { Clock, Timer } from '../../environment.js'
+import type { ClaimRef, Key, Watch } from '../../store.js'
+import type { LeaseFile } from './lease-file.js'
+import { idOf, type Look, type Observer } from './observer.js'
+import type { Session } from './session.js'
+
+/** With what follows a death is answered within 100 ms. */
+const LIFE_TICK_MS = 50
+/** How often the file is read although nothing told of a change. */
+const FILE_TICK_MS = 200
+/** The log is written a moment before its content counts as committed: look once more. */
+const COMMIT_MS = 2
+/** Looking takes at most about this part of our time, however often others write. */
+const SHARE = 0.05
+
+interface Watcher {
+  readonly owner: string
+  readonly onHint: () => void
+  /** At the last look, the key was held by this very claim. */
+  mine: boolean
+  /** The hint that the key is free was given, and nobody has taken it since. */
+  told: boolean
+}
+
+interface Watched {
+  readonly key: Key
+  readonly watchers: Set<Watcher>
+  look: Look | null
+  /** The holder's death can be seen from here. */
+  mortal: boolean
+}
+
+export class Watchers {
+  readonly #file: LeaseFile
+  readonly #observer: Observer
+  readonly #clock: Clock
+  readonly #keys = new Map<string, Watched>()
+  #session: Session | undefined
+  #dataVersion = 0
+  #replaced = false
+  #timer: Timer | undefined
+  #log: FSWatcher | undefined
+  /** Something was written: read the file soon, but not before this. */
+  #hurry = false
+  #notBefore = 0
+  #readAt = Number.NEGATIVE_INFINITY
+
+  constructor(file: LeaseFile, observer: Observer, clock: Clock) {
+    this.#file = file
+    this.#observer = observer
+    this.#clock = clock
+  }
+
+  /** `look`: what was just read. A key that is free then is told of at once. */
+  add({ key, owner }: ClaimRef, onHint: () => void, look: Look | null): Watch {
+    const id = idOf(key)
+    const watched = this.#keys.get(id) ?? { key, watchers: new Set(), look, mortal: false }
+    watched.look = look
+    const watcher: Watcher = { owner, onHint, mine: false, told: false }
+    watched.watchers.add(watcher)
+    this.#keys.set(id, watched)
+    const { session } = this.#file
+    if (session) this.#follow(session)
+    this.#judge(watched)
+    this.#schedule()
+    return {
+      close: () => {
+        watched.watchers.delete(watcher)
+        if (watched.watchers.size === 0 && this.#keys.get(id) === watched) this.#keys.delete(id)
+        if (this.#keys.size === 0) this.#stop()
+      },
+    }
+  }
+
+  /** This process changed the key itself, which the file's version does not tell. */
+  touch(key: Key): void {
+    const watched = this.#keys.get(idOf(key))
+    const session = this.#file.session
+    if (!watched || !session) return
+    this.#quietly(() => this.#read(watched, session))
+    this.#schedule()
+  }
+
+  close(): void {
+    this.#keys.clear()
+    this.#stop()
+  }
+
+  #tick(): void {
+    const start = this.#clock.now()
+    const due = this.#hurry || start - this.#readAt >= FILE_TICK_MS || !this.#log
+    this.#quietly(() => (due ? this.#readFile() : this.#judgeAll()))
+    if (due) {
+      this.#readAt = this.#clock.now()
+      this.#notBefore = this.#readAt + (this.#readAt - start) / SHARE
+    }
+    this.#schedule()
+    this.#hurry = false
+  }
+
+  #logWritten(): void {
+    this.#hurry = true
+    if (this.#clock.now() >= this.#notBefore) this.#tick()
+    else this.#schedule()
+  }
+
+  #readFile(): void {
+    const session = this.#file.session
+    if (!session) return
+    this.#follow(session)
+    const replaced = !session.isCurrent()
+    if (replaced && !this.#replaced) this.#hintAll()
+    this.#replaced = replaced
+    if (replaced) return
+    const version = session.dataVersion()
+    const changed = version !== this.#dataVersion
+    this.#dataVersion = version
+    if (!changed) return this.#judgeAll()
+    for (const watched of this.#keys.values()) this.#read(watched, session)
+  }
+
+  #judgeAll(): void {
+    for (const watched of this.#keys.values()) this.#judge(watched)
+  }
+
+  #follow(session: Session): void {
+    if (session === this.#session) return
+    this.#session = session
+    // No version that it can have: the next look reads everything.
+    this.#dataVersion = -1
+    this.#followLog(session)
+  }
+
+  #read(watched: Watched, session: Session): void {
+    watched.look = this.#observer.look(session.rows, watched.key)
+    this.#judge(watched)
+  }
+
+  #judge(watched: Watched): void {
+    const look = watched.look && this.#observer.judge(watched.look.row)
+    watched.look = look
+    watched.mortal = look !== null && this.#isMortal(watched, look)
+    const free = !look || look.verdict.expired || (watched.mortal && this.#observer.hasEnded(look))
+    for (const watcher of watched.watchers) {
+      const mine = !free && look.row.owner === watcher.owner && look.row.state === 'held'
+      const lost = watcher.mine && !mine
+      const tell = lost || (free && !watcher.told)
+      watcher.mine = mine
+      watcher.told = free
+      if (tell) this.#hint(watched, watcher)
+    }
+  }
+
+  /** A death could be seen, and is news: whether our own processes live need not be asked. */
+  #isMortal({ watchers }: Watched, look: Look): boolean {
+    const [only] = watchers
+    if (watchers.size === 1 && only?.owner === look.row.owner) return false
+    return this.#observer.couldEnd(look)
+  }
+
+  #hintAll(): void {
+    for (const watched of this.#keys.values()) for (const watcher of watched.watchers) this.#hint(watched, watcher)
+  }
+
+  /** Never within the call that caused it, and not after the watch was closed. */
+  #hint({ watchers }: Watched, watcher: Watcher): void {
+    queueMicrotask(() => watchers.has(watcher) && watcher.onHint())
+  }
+
+  /** The next look: after a tick, when the first lease ends, or a moment after the log was written. */
+  #schedule(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
+    if (this.#keys.size === 0) return
+    let wait = this.#log ? FILE_TICK_MS : LIFE_TICK_MS
+    for (const { look, mortal } of this.#keys.values()) {
+      if (mortal) wait = Math.min(wait, LIFE_TICK_MS)
+      if (look && !look.verdict.expired) wait = Math.min(wait, look.verdict.remainingMs)
+    }
+    if (this.#hurry) wait = Math.min(wait, Math.max(COMMIT_MS, this.#notBefore - this.#clock.now()))
+    this.#timer = this.#clock.timer(Math.max(wait, 1), () => this.#tick())
+  }
+
+  /** A folder that cannot be watched (too many watches, another system) leaves us with the ticker. */
+  #followLog({ journalMode, real }: Session): void {
+    this.#log?.close()
+    this.#log = undefined
+    // Never the database itself: on some systems a watch opens it, and closing that would drop SQLite's locks.
+    if (journalMode !== 'wal') return
+    this.#quietly(() => {
+      const log = watchFile(`${real}-wal`, { persistent: false }, () => this.#logWritten())
+      log.on('error', () => {
+        log.close()
+        if (this.#log === log) this.#log = undefined
+      })
+      this.#log = log
+    })
+  }
+
+  #stop(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
+    this.#log?.close()
+    this.#log = undefined
+    this.#session = undefined
+  }
+
+  #quietly(action: () => void): void {
+    try {
+      action()
+    } catch {}
+  }
+}

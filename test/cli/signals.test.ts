@@ -1,0 +1,118 @@
+/** Signals reach the command once; on a terminal, the terminal's own are not sent a second time. */
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { alive, bench, eventually, MAIN, pidsIn } from './support.js'
+
+const cli = bench()
+
+/** Prints each signal that it gets, and ends by itself when told on USR2 twice or by KILL. */
+const COUNTER = join(cli.folder, 'counter.mjs')
+writeFileSync(
+  COUNTER,
+  `const seen = process.argv[2]
+for (const name of ['TERM', 'INT', 'HUP', 'QUIT', 'USR1', 'USR2', 'WINCH', 'CONT']) {
+  process.on('SIG' + name, () => console.log(seen + ' got ' + name))
+}
+console.log('pid ' + process.pid)
+setTimeout(() => process.exit(9), 3000)
+`,
+)
+const count = (text: string, what: string) => text.split('\n').filter((line) => line.trim() === what).length
+
+test('B210: TERM, INT, HUP, QUIT, USR1, USR2, WINCH and CONT are forwarded, once each', async () => {
+  const runner = cli.start(['run', 'signals', '--', process.execPath, COUNTER, 'command'])
+  await runner.saw(/pid/)
+  const names = ['TERM', 'INT', 'HUP', 'QUIT', 'USR1', 'USR2', 'WINCH', 'CONT']
+  for (const name of names) {
+    runner.process.kill(`SIG${name}` as NodeJS.Signals)
+    await runner.saw(new RegExp(`got ${name}`))
+  }
+  await delay(200)
+  for (const name of names) assert.equal(count(runner.stdout(), `command got ${name}`), 1, name)
+  assert.equal(runner.stderr(), '')
+  process.kill(pidsIn(runner.stdout())[0] ?? 0, 'SIGKILL')
+  assert.equal((await runner.ended).code, 137)
+})
+
+test('B213: TERM reaches the children of a shell; USR1 is for the command alone', async () => {
+  const script = `trap 'echo shell got USR1' USR1; "${process.execPath}" ${COUNTER} child & echo pid $!; trap : TERM; wait; wait; wait; exit 4`
+  const runner = cli.start(['run', 'group', '--', 'sh', '-c', script])
+  await eventually('both are there', () => pidsIn(runner.stdout()).length === 2)
+  runner.process.kill('SIGUSR1')
+  await runner.saw(/shell got USR1/)
+  runner.process.kill('SIGTERM')
+  await runner.saw(/child got TERM/)
+  assert.equal(count(runner.stdout(), 'child got USR1'), 0)
+  assert.equal(count(runner.stdout(), 'child got TERM'), 1)
+  process.kill(pidsIn(runner.stdout())[0] ?? 0, 'SIGKILL')
+  assert.equal((await runner.ended).code, 4)
+})
+
+describe('on a terminal', () => {
+  /** `script` gives a terminal of its own; what is written to its stdin is typed. */
+  const terminal = (line: string) =>
+    cli.spawn('script', ['-qec', line, '/dev/null'], { stdin: 'open', env: { NODE: process.execPath, MAIN, COUNTER } })
+
+  test('B210: Ctrl-C reaches the command once, and TERM to holdfast is forwarded', async () => {
+    const runner = terminal('exec "$NODE" "$MAIN" run tty -- "$NODE" "$COUNTER" command')
+    await runner.saw(/pid \d+/)
+    runner.process.stdin?.write('\x03')
+    await runner.saw(/got INT/)
+    await delay(200)
+    assert.equal(
+      count(runner.stdout(), 'command got INT') + count(runner.stdout(), '^Ccommand got INT'),
+      1,
+      runner.stdout(),
+    )
+    const holdfast = /held by [^:]+:(\d+)/.exec((await cli.run(['run', '-n', 'tty', '--', 'true'])).stderr)?.[1]
+    process.kill(Number(holdfast), 'SIGTERM')
+    await runner.saw(/got TERM/)
+    await delay(200)
+    assert.equal(count(runner.stdout(), 'command got TERM'), 1)
+    assert.equal((await runner.ended).code, 9)
+  })
+
+  test('the command keeps the terminal', async () => {
+    const runner = terminal(
+      'exec "$NODE" "$MAIN" run tty -- sh -c "test -t 0 && test -t 1 && : </dev/tty && read -r word && echo got $word it"'.replace(
+        '$word',
+        '\\$word',
+      ),
+    )
+    await delay(400)
+    runner.process.stdin?.write('typed\n')
+    const { code, stdout } = await runner.ended
+    assert.equal(code, 0, stdout)
+    assert.match(stdout, /got typed it/)
+  })
+
+  test('a lost lease ends the whole tree there too', async () => {
+    const script = "setsid sh -c 'echo pid $$; exec sleep 300' & sleep 300 & echo pid $!; echo pid $$; wait"
+    writeFileSync(join(cli.folder, 'tree.sh'), script)
+    const runner = terminal('exec "$NODE" "$MAIN" run --ttl 1s tty-lost -- sh tree.sh')
+    const pids = () => [...runner.stdout().matchAll(/pid (\d+)/g)].map(([, pid]) => Number(pid))
+    await eventually('three are there', () => pids().length === 3)
+    for (const pid of pids()) cli.mind(pid)
+    cli.sql("DELETE FROM holdfast_leases WHERE name = 'tty-lost'")
+    assert.equal((await runner.ended).code, 76)
+    assert.deepEqual(pids().filter(alive), [])
+  })
+
+  test('revoke --force asks first: no changes nothing, yes frees the key', async () => {
+    const holder = cli.start(['run', '--label', 'holder-1', 'forced', '--', 'sh', '-c', 'echo up; sleep 300'])
+    await holder.saw(/up/)
+    const no = terminal('exec "$NODE" "$MAIN" revoke --force forced')
+    await no.saw(/held by holder-1.*Free it now\? \[y\/N\]/)
+    no.process.stdin?.write('\n')
+    assert.equal((await no.ended).code, 64)
+    assert.equal((await cli.run(['show', 'forced'])).code, 0)
+    const yes = terminal('exec "$NODE" "$MAIN" revoke --force forced')
+    await yes.saw(/Free it now/)
+    yes.process.stdin?.write('y\n')
+    assert.equal((await yes.ended).code, 0)
+    assert.equal((await holder.ended).code, 76)
+  })
+})

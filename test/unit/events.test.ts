@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import test from 'node:test'
+import type { LeaseEvent } from '../../src/index.js'
+import { bed, onBed } from '../support/bed.js'
+
+test('the life of a lease, as its observer hears it', onBed(async (here) => {
+  const lease = await here.runUntil(here.leases.acquire('k'))
+  await here.advance(400)
+  here.store.fail('none', 'renew')
+  await here.advance(300)
+  here.store.heal()
+  await here.advance(200)
+  await here.runUntil(lease.release())
+  const types = here.events.map(({ type }) => type)
+  assert.deepEqual(types.filter((type, i) => type !== types[i - 1]), ['attempt', 'acquired', 'renewed', 'at-risk', 'renewed', 'released'])
+  for (const event of here.events) {
+    assert.deepEqual([event.namespace, event.key, event.store], ['default', 'k', 'faulty(memory)'])
+    assert.ok(!JSON.stringify(event, (_, part) => String(part)).includes(lease.owner), event.type)
+  }
+  const released = here.events.at(-1)
+  assert.ok(released?.type === 'released' && released.outcome === 'released' && released.heldForMs === 900 && released.fence === lease.fence)
+})) // biome-ignore format: one body
+
+test('attempts say how they ended and how long they took', onBed(async (here) => {
+  await here.runUntil(here.others.acquire('k', { heartbeat: false }))
+  here.store.delayReplies(10, 'acquire')
+  await here.runUntil(here.leases.tryAcquire('k'))
+  here.store.fail('none', 'acquire')
+  await here.runUntil(here.leases.tryAcquire('k').catch(() => {}))
+  const attempts = here.events.filter((event) => event.type === 'attempt')
+  assert.deepEqual(attempts.map(({ outcome, durationMs, attempt, holder }) => [outcome, durationMs, attempt, holder]), [
+    ['held', 10, 1, 'others'],
+    ['unavailable', 0, 1, undefined],
+  ])
+})) // biome-ignore format: one body
+
+test('the same facts come through the diagnostics channels', async () => {
+  const heard: LeaseEvent[] = []
+  const hear = (event: unknown) => void heard.push(event as LeaseEvent)
+  const names = ['attempt', 'acquired', 'renewed', 'at-risk', 'lost', 'released'].map((type) => `holdfast:${type}`)
+  for (const name of names) subscribe(name, hear)
+  try {
+    const here = bed()
+    const lease = await here.runUntil(here.leases.acquire('k'))
+    await here.advance(400)
+    here.store.hang()
+    await here.advance(2000)
+    await here.runUntil(lease.release())
+    await here.end()
+    assert.deepEqual(heard, here.events)
+    assert.deepEqual(new Set(heard.map(({ type }) => `holdfast:${type}`)), new Set(names))
+  } finally {
+    for (const name of names) unsubscribe(name, hear)
+  }
+})
+
+test('an observer that throws changes nothing for the lease; its error becomes a warning', async () => {
+  const warned: string[] = []
+  const onWarning = (warning: Error) => warned.push(warning.message)
+  process.on('warning', onWarning)
+  try {
+    const here = bed({
+      observe: ({ type }) => {
+        throw new Error(`observing ${type}`)
+      },
+    })
+    assert.equal(await here.runUntil(here.leases.run('k', () => here.advance(0).then(() => 1, () => 2))), 2)
+    const lease = await here.runUntil(here.leases.acquire('k'))
+    here.store.hang()
+    await here.advance(2000)
+    assert.equal(lease.signal.aborted, true)
+    await here.end()
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.ok(warned.includes('an observer of holdfast threw: observing acquired'), String(warned))
+    assert.ok(warned.includes('an observer of holdfast threw: observing lost'))
+  } finally {
+    process.off('warning', onWarning)
+  }
+})
+
+test('no event is made when nobody listens', async () => {
+  const { emit } = await import('../../src/events.js')
+  emit(undefined, 'renewed', () => assert.fail('made'))
+})

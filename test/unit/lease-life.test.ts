@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { inspect } from 'node:util'
+import { createLeases, type Store } from '../../src/index.js'
+import { bed, onBed, settling } from '../support/bed.js'
+
+test('a lease shows its fence as text in JSON, and its owner nowhere', onBed(async (here) => {
+  const lease = await here.runUntil(here.leases.acquire('k'))
+  assert.deepEqual(JSON.parse(JSON.stringify(lease)), { key: 'k', fence: String(lease.fence), ttlMs: 1000, remainingMs: 988 })
+  assert.deepEqual([typeof lease.fence, lease.key, lease.ttlMs], ['bigint', 'k', 1000])
+  assert.match(lease.owner, /^[\w-]{27}$/)
+  for (const text of [inspect(lease, { depth: 9 }), JSON.stringify(lease), String(Object.keys(lease)), JSON.stringify({ ...lease }, (_, part) => String(part))]) {
+    assert.ok(!text.includes(lease.owner), text)
+  }
+  assert.match(inspect(lease), /^Lease "k" \{ fence: \d+n, remainingMs: 988 \}$/)
+})) // biome-ignore format: one body
+
+test('after a release it is not held, its signal is quiet, and a second release is the same release', onBed(async (here) => {
+  const lease = await here.runUntil(here.leases.acquire('k'))
+  const first = lease.release()
+  assert.deepEqual([lease.held, lease.remainingMs], [false, 0])
+  assert.equal(await here.runUntil(lease.release()), await here.runUntil(first))
+  assert.throws(() => lease.assertHeld(), { code: 'ERR_LEASE_LOST', message: /was released/ })
+  await here.advance(5000)
+  assert.deepEqual([here.store.count('release'), lease.signal.aborted], [1, false])
+})) // biome-ignore format: one body
+
+test('await using releases', onBed(async (here) => {
+  const scope = async () => {
+    await using lease = await here.leases.acquire('k')
+    return lease.owner === here.ownerOf('k')
+  }
+  assert.equal(await here.runUntil(scope()), true)
+  assert.equal(here.ownerOf('k'), null)
+})) // biome-ignore format: one body
+
+test('run passes on what the work returns, with and without options, and releases', onBed(async (here) => {
+  assert.equal(await here.runUntil(here.leases.run('k', () => 5)), 5)
+  assert.equal(await here.runUntil(here.leases.run('k', { waitMs: 10 }, async (lease) => lease.key)), 'k')
+  assert.equal(here.ownerOf('k'), null)
+  assert.deepEqual(here.events.map(({ type }) => type), ['attempt', 'acquired', 'released', 'attempt', 'acquired', 'released'])
+})) // biome-ignore format: one body
+
+test('minHoldMs: released early, the key stays taken for the rest of it, and then is free', onBed(async (here) => {
+  const lease = await here.runUntil(here.leases.acquire('k', { minHoldMs: 3000 }))
+  await here.advance(500)
+  assert.equal(await here.runUntil(lease.release()), 'released')
+  const next = here.others.acquire('k')
+  assert.equal((await here.runUntil(here.others.inspect('k')))?.state, 'kept')
+  await here.runUntil(next)
+  assert.ok(here.env.clock.now() >= 3000 && here.env.clock.now() <= 3020, `${here.env.clock.now()} ms`)
+})) // biome-ignore format: one body
+
+test('minHoldMs: work that took longer releases at once', onBed(async (here) => {
+  const lease = await here.runUntil(here.leases.acquire('k', { minHoldMs: 3000 }))
+  await here.advance(3001)
+  await here.runUntil(lease.release())
+  assert.ok(await here.runUntil(here.others.tryAcquire('k')))
+})) // biome-ignore format: one body
+
+test('lockDelayMs: a release while held frees at once; after a loss the key stays taken for the delay, not longer', async () => {
+  const here = bed({ lockDelayMs: 2000 })
+  const first = await here.runUntil(here.leases.acquire('k'))
+  await here.runUntil(first.release())
+  const second = await here.runUntil(here.others.acquire('k', { waitMs: 0 }))
+  await here.runUntil(second.release())
+
+  const began = here.env.clock.now()
+  const lost = await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
+  const next = here.others.acquire('k')
+  await here.advance(990)
+  assert.deepEqual([lost.held, await here.runUntil(lost.release())], [false, 'lost'])
+  await here.runUntil(next)
+  const tookMs = here.env.clock.now() - began
+  assert.ok(tookMs >= 988 + 2000 && tookMs <= 3020, `${tookMs} ms`)
+  await here.end()
+})
+
+test('lockDelayMs: the holder that vanished: taken for the TTL and the delay', async () => {
+  const here = bed({ lockDelayMs: 2000 })
+  await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
+  here.store.loseRequests()
+  await here.runUntil(here.others.acquire('k'))
+  assert.ok(here.env.clock.now() >= 3000 && here.env.clock.now() <= 3020, `${here.env.clock.now()} ms`)
+  await here.end()
+})
+
+test('maxHoldMs: lost with that reason, however well the heartbeat works, and freed when the work has let go', onBed(async (here) => {
+  const run = settling(here.leases.run('k', { maxHoldMs: 2500 }, async (lease) => {
+    await new Promise((resolve) => lease.signal.addEventListener('abort', resolve))
+    return here.env.clock.now()
+  })) // biome-ignore format: one call
+  await here.advance(2500)
+  assert.deepEqual([(run.error as { reason?: string }).reason, (run.error as { result?: unknown }).result], ['max-hold', 2500])
+  assert.equal(here.ownerOf('k'), null)
+})) // biome-ignore format: one body
+
+test('maxHoldMs: in the same tick after a block that outlasted it, it is not held', async () => {
+  const here = bed({ ttlMs: 10_000 })
+  const lease = await here.runUntil(here.leases.acquire('k', { maxHoldMs: 1000 }))
+  here.env.clock.block(1500)
+  assert.equal(lease.held, false)
+  assert.equal(lease.signal.reason.reason, 'max-hold')
+  await here.end()
+})
+
+test('a plain revoke: the holder is told at its next heartbeat or hint, and the key is free when it lets go', onBed(async (here) => {
+  const lease = await here.runUntil(here.leases.acquire('k'))
+  assert.deepEqual(await here.runUntil(here.others.revoke('k')), { kind: 'refusing' })
+  await here.advance(120)
+  assert.deepEqual([lease.signal.aborted, lease.signal.reason.reason], [true, 'revoked'])
+  assert.equal(await here.runUntil(here.others.tryAcquire('k')), null, 'it stays taken until its holder lets go')
+  await here.runUntil(lease.release())
+  assert.ok(await here.runUntil(here.others.tryAcquire('k')))
+})) // biome-ignore format: one body
+
+test('a forced revoke: free at once, the old holder is told', onBed(async (here) => {
+  const lease = await here.runUntil(here.leases.acquire('k'))
+  assert.deepEqual(await here.runUntil(here.others.revoke('k', { force: true })), { kind: 'freed' })
+  assert.ok(await here.runUntil(here.others.tryAcquire('k')))
+  await here.advance(120)
+  assert.equal(lease.signal.reason.reason, 'taken')
+  assert.deepEqual(await here.runUntil(here.others.revoke('nobody has it')), { kind: 'absent' })
+})) // biome-ignore format: one body
+
+test('list, inspect and revoke on a store that lacks them say so', async () => {
+  const here = bed()
+  const { list: _list, revoke: _revoke, watch: _watch, ...bare } = here.server.connect()
+  const leases = createLeases(bare as Store, { environment: here.env, ttlMs: 1000 })
+  await assert.rejects(leases.revoke('k'), { code: 'ERR_LEASE_UNSUPPORTED' })
+  await assert.rejects(leases.list().next(), { code: 'ERR_LEASE_UNSUPPORTED' })
+  // And without hints, waiting works by polling.
+  const holder = await here.runUntil(here.others.acquire('k'))
+  const waiting = leases.acquire('k')
+  await here.advance(1000)
+  await here.runUntil(holder.release())
+  const began = here.env.clock.now()
+  await here.runUntil(waiting)
+  assert.ok(here.env.clock.now() - began <= 250)
+  await here.runUntil(leases.close())
+  await here.end()
+})
+
+test('not ready: waits for what the store names, then asks again; at the end of the wait it says why', async () => {
+  const here = bed()
+  const readyAt = 3000
+  const restarted: Store = {
+    ...here.store,
+    traits: here.store.traits,
+    acquire: async (claim, call) => {
+      const retryAfterMs = readyAt - here.env.clock.now()
+      return retryAfterMs > 0 ? { kind: 'not-ready', why: 'restarted', retryAfterMs } : here.store.acquire(claim, call)
+    },
+  }
+  const leases = createLeases(restarted, { environment: here.env, ttlMs: 1000 })
+  const error = await here.runUntil(leases.acquire('k', { waitMs: 500 }).then(() => assert.fail(), (reason) => reason))
+  assert.deepEqual([error.code, error.why, error.retryAfterMs], ['ERR_LEASE_NOT_READY', 'restarted', 2500])
+  await assert.rejects(here.runUntil(leases.tryAcquire('k')), { code: 'ERR_LEASE_NOT_READY' })
+  await here.runUntil(leases.acquire('k'))
+  assert.ok(here.env.clock.now() >= 3000 && here.env.clock.now() <= 3010, `${here.env.clock.now()} ms`)
+  await here.runUntil(leases.close())
+  await here.end()
+})
+
+test('the store is down: never reached, acquire throws at once; reached before, it waits', onBed(async (here) => {
+  here.store.fail('none')
+  const began = here.env.clock.now()
+  await assert.rejects(here.runUntil(here.leases.acquire('k')), { code: 'ERR_LEASE_UNAVAILABLE' })
+  assert.equal(here.env.clock.now(), began)
+  here.store.heal()
+  const holder = await here.runUntil(here.others.acquire('k'))
+  const waiting = settling(here.leases.acquire('k', { waitMs: 10_000 }))
+  await here.advance(100)
+  here.store.fail('none')
+  await here.advance(5000)
+  assert.equal(waiting.state, 'pending')
+  here.store.heal()
+  await here.runUntil(holder.release())
+  await here.advance(1100)
+  assert.equal(waiting.state, 'resolved')
+})) // biome-ignore format: one body
+
+test('fenceFloor: the first fence is at least that, and the next ones go on from it', async () => {
+  const floor = 2n ** 61n
+  const here = bed({ fenceFloor: floor })
+  const first = await here.runUntil(here.leases.acquire('k'))
+  const second = await here.runUntil(here.leases.acquire('j'))
+  assert.ok(first.fence >= floor && second.fence > first.fence)
+  await here.end()
+})
+
+test('I5: a renewal that answers with another fence is a loss: somebody may have held the key in between', async () => {
+  const here = bed()
+  const store: Store = { ...here.store, traits: here.store.traits }
+  store.renew = async (held, call) => {
+    const answer = await here.store.renew(held, call)
+    return answer.kind === 'renewed' ? { ...answer, fence: answer.fence + 1n } : answer
+  }
+  const leases = createLeases(store, { environment: here.env, ttlMs: 1000 })
+  const lease = await here.runUntil(leases.acquire('k'))
+  await here.advance(400)
+  assert.deepEqual([lease.held, lease.signal.reason?.reason], [false, 'taken'])
+  await here.runUntil(leases.close())
+  await here.end()
+})
+
+test('after a loss that nobody cleans up, one owner-checked release is sent when a TTL store would have freed the key', onBed(async (here) => {
+  await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
+  await here.advance(999)
+  assert.equal(here.store.count('release'), 0)
+  await here.advance(2)
+  assert.equal(here.store.count('release'), 1)
+})) // biome-ignore format: one body
+
+test('close is idempotent, and the store is closed by the last Leases that uses it', async () => {
+  const here = bed()
+  let closed = 0
+  const store: Store = { ...here.store, traits: here.store.traits, close: async () => void closed++ }
+  const first = createLeases(store, { environment: here.env })
+  const second = createLeases(store, { environment: here.env })
+  assert.equal(first.close(), first.close())
+  await here.runUntil(first.close())
+  assert.equal(closed, 0)
+  await here.runUntil(second[Symbol.asyncDispose]())
+  assert.equal(closed, 1)
+  for (const call of [first.acquire('k'), first.tryAcquire('k'), first.inspect('k'), first.revoke('k'), first.list().next(), first.run('k', () => 1)]) {
+    await assert.rejects(call, { code: 'ERR_LEASE_CLOSED' })
+  }
+  await here.end()
+})
+
+test('a manual renewal in flight when release is called is not reported as a loss', async () => {
+  const here = bed()
+  const lease = await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
+  here.store.delayReplies(100, 'renew')
+  const renewing = settling(lease.renew())
+  await here.advance(50)
+  assert.equal(await here.runUntil(lease.release()), 'released')
+  await here.advance(200)
+  assert.ok(renewing.state !== 'pending')
+  if (renewing.state === 'rejected') assert.doesNotMatch(String(renewing.error), /lost the lease|Leases was closed/)
+  assert.equal(lease.signal.aborted, false)
+  await here.end()
+})
