@@ -83,7 +83,10 @@ async function killedMidWork(folder: string): Promise<void> {
   say('(you)', 'kill -9 alice')
   const second = await bob.heard('acquired')
   const gap = Math.round(performance.now() - killedAt)
-  say('(you)', `bob took over ${gap} ms later, with a larger fence: ${BigInt(second.fence ?? 0) > BigInt(first.fence ?? 0)}`)
+  say(
+    '(you)',
+    `bob took over ${gap} ms later, with a larger fence: ${BigInt(second.fence ?? 0) > BigInt(first.fence ?? 0)}`,
+  )
   await bob.heard('wrote')
   await Promise.all([alice.end(), bob.end()])
 }

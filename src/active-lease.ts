@@ -1,14 +1,14 @@
 import type { Owner } from './attempt.js'
-import { listen } from './listen.js'
-import { emit } from './events.js'
+import type { Timer } from './environment.js'
 import type { LeaseLostError } from './errors.js'
+import { emit } from './events.js'
+import { giveBack } from './give-back.js'
 import { Keeper } from './keeper.js'
 import type { LeaseCore, ReleaseResult } from './lease.js'
-import { lostError, unavailable } from './messages.js'
+import { listen } from './listen.js'
+import { lostError, releasedError, unavailable } from './messages.js'
 import type { Wish } from './options.js'
 import type { LossReason, Store, Watch } from './store.js'
-import type { Timer } from './environment.js'
-import { giveBack } from './give-back.js'
 
 export interface Grant {
   readonly sentAt: number
@@ -40,6 +40,7 @@ export class ActiveLease implements LeaseCore {
   #release: Promise<ReleaseResult> | null = null
   readonly #settled = deferred()
   #lingers = false
+  #maxHoldAt = Number.POSITIVE_INFINITY
   #maxHold: Timer | undefined
   #cleanUp: Timer | undefined
   readonly #watch: Watch | undefined
@@ -66,8 +67,9 @@ export class ActiveLease implements LeaseCore {
     }
     this.#keeper = new Keeper(store, clock, held, wish, grant, events, keepAlive)
     if (wish.maxHoldMs !== undefined) {
-      const left = Math.max(grant.sentAt + wish.maxHoldMs - clock.now(), 0)
-      this.#maxHold = clock.timer(left, () => this.end('max-hold'), { keepAlive })
+      this.#maxHoldAt = grant.sentAt + wish.maxHoldMs
+      const left = Math.max(this.#maxHoldAt - clock.now(), 0)
+      this.#maxHold = clock.timer(left, () => this.look(), { keepAlive })
     }
     if (wish.heartbeat) this.#watch = listen(store, owner, () => this.#keeper.hint())
     emit(wish.observe, 'acquired', () => {
@@ -104,6 +106,7 @@ export class ActiveLease implements LeaseCore {
 
   look(): void {
     if (this.#state === 'held') this.#keeper.look()
+    if (this.#state === 'held' && this.#now() >= this.#maxHoldAt) this.end('max-hold')
   }
 
   async renew(): Promise<void> {
@@ -111,9 +114,15 @@ export class ActiveLease implements LeaseCore {
     if (this.#state === 'held') {
       const error = await this.#keeper.renew()
       this.look()
-      if (error !== null && this.#state === 'held') throw unavailable(this.#store, `renew ${JSON.stringify(this.key)}`, error)
+      if (error !== null && this.#state === 'held')
+        throw unavailable(this.#store, `renew ${JSON.stringify(this.key)}`, error)
     }
-    if (this.#state !== 'held') throw this.#lost ?? lostError(this.#facts('closed', 0))
+    if (this.#state !== 'held') throw this.#lost ?? releasedError(this)
+  }
+
+  /** What a release that found nothing means: it was gone before, and nobody told us. */
+  get missing(): LeaseLostError {
+    return lostError(this.#facts('missing', 0))
   }
 
   /** Ends the lease from our side; the store learns of it when the work has settled. */
@@ -143,7 +152,13 @@ export class ActiveLease implements LeaseCore {
     this.#settled.resolve()
     const outcome = await this.#tellStore(wasHeld)
     this.#keeper.dispose()
-    emit(this.#wish.observe, 'released', () => ({ type: 'released', ...this.#about(), fence: this.fence, outcome, heldForMs: this.#heldForMs() }))
+    emit(this.#wish.observe, 'released', () => ({
+      type: 'released',
+      ...this.#about(),
+      fence: this.fence,
+      outcome,
+      heldForMs: this.#heldForMs(),
+    }))
     this.#onOver()
     return outcome
   }
@@ -190,7 +205,8 @@ export class ActiveLease implements LeaseCore {
   /** On a shared session the record would live on: tell the store when a TTL store would have freed it by itself. */
   #armCleanUp(): void {
     const { clock } = this.#wish.environment
-    const freedAt = this.#keeper.deadline + this.ttlMs * this.#wish.driftRatio + this.#wish.marginMs + this.#wish.lockDelayMs
+    const freedAt =
+      this.#keeper.deadline + this.ttlMs * this.#wish.driftRatio + this.#wish.marginMs + this.#wish.lockDelayMs
     this.#cleanUp = clock.timer(Math.max(freedAt - clock.now(), 0), () => void this.release())
   }
 
@@ -201,7 +217,13 @@ export class ActiveLease implements LeaseCore {
 
   #atRisk(error: unknown): void {
     this.#lastError = error
-    emit(this.#wish.observe, 'at-risk', () => ({ type: 'at-risk', ...this.#about(), fence: this.fence, remainingMs: this.remainingMs(), error }))
+    emit(this.#wish.observe, 'at-risk', () => ({
+      type: 'at-risk',
+      ...this.#about(),
+      fence: this.fence,
+      remainingMs: this.remainingMs(),
+      error,
+    }))
   }
 
   #now(): number {

@@ -35,18 +35,26 @@ export function attempt(
   onLateGrant: () => void,
 ): Promise<Attempt> {
   const giveUpAt = clock.now() + limits.budgetMs
+  const scope = new AbortController()
   return new Promise((resolve) => {
     let done = false
+    let pending = 0
     let timer: Timer | undefined
+    let end: Timer | undefined
     const finish = (result: Attempt) => {
       done = true
       timer?.cancel()
       limits.signal.removeEventListener('abort', cancel)
+      // A question still on its way may bring a grant to give back, for as long as that grant would last.
+      if (pending > 0) end = clock.timer(claim.ttlMs + claim.lockDelayMs + claim.minHoldMs, () => scope.abort())
       resolve(result)
     }
     const unavailable = (error: unknown, suspect: boolean, spent = suspect) =>
       finish({ kind: 'unavailable', error, suspect, spent })
-    const cancel = () => unavailable(limits.signal.reason, true)
+    const cancel = () => {
+      unavailable(limits.signal.reason, true)
+      scope.abort()
+    }
 
     const ask = (isSecond: boolean) => {
       const sentAt = clock.now()
@@ -62,13 +70,20 @@ export function attempt(
       }
       const tooLate = () => noVerdict(new StoreError(`no answer within ${Math.round(timeoutMs)} ms`, 'unknown'))
       timer = clock.timer(timeoutMs, tooLate, { keepAlive: true })
-      call(() => store.acquire(claim, { signal: limits.signal })).then(
+      pending++
+      const settled = () => {
+        pending--
+        if (pending === 0) end?.cancel()
+      }
+      call(() => store.acquire(claim, { signal: scope.signal })).then(
         (outcome) => {
+          settled()
           if (!isAnswer(outcome)) return !done && waiting && noVerdict(nonsense('acquire', outcome))
           if (!done && (waiting || outcome.kind === 'granted')) return finish({ kind: 'answered', sentAt, outcome })
           if (outcome.kind === 'granted' && owner.retired) onLateGrant()
         },
         (error) => {
+          settled()
           if (!done && waiting) noVerdict(error)
         },
       )
@@ -87,7 +102,10 @@ const isAnswer = (outcome: AcquireOutcome): boolean =>
   outcome?.kind === 'held' || outcome?.kind === 'not-ready' || (outcome?.kind === 'granted' && isGrant(outcome))
 
 export const nonsense = (operation: string, outcome: unknown) =>
-  new StoreError(`the store answered nonsense to ${operation}: ${inspect(outcome, { breakLength: Number.POSITIVE_INFINITY })}`, 'unknown')
+  new StoreError(
+    `the store answered nonsense to ${operation}: ${inspect(outcome, { breakLength: Number.POSITIVE_INFINITY })}`,
+    'unknown',
+  )
 
 export function effectOf(error: unknown): StoreError['effect'] {
   if (error instanceof StoreUnsafeError) return 'none'
@@ -106,17 +124,29 @@ export function call<T>(op: () => Promise<T>): Promise<T> {
 export type Timed<T> = { readonly value: T } | { readonly error: unknown }
 
 /** One call with our own time-out; never rejects. What comes later is dropped. */
-export function timed<T>(clock: Clock, timeoutMs: number, op: (signal: AbortSignal) => Promise<T>, keepAlive = true): Promise<Timed<T>> {
+export function timed<T>(
+  clock: Clock,
+  timeoutMs: number,
+  op: (signal: AbortSignal) => Promise<T>,
+  keepAlive = true,
+): Promise<Timed<T>> {
   const scope = new AbortController()
   return new Promise((resolve) => {
-    const timer = clock.timer(timeoutMs, () => {
-      resolve({ error: new StoreError(`no answer within ${timeoutMs} ms`, 'unknown') })
-      scope.abort()
-    }, { keepAlive }) // biome-ignore format: one call
+    const timer = clock.timer(
+      timeoutMs,
+      () => {
+        resolve({ error: new StoreError(`no answer within ${timeoutMs} ms`, 'unknown') })
+        scope.abort()
+      },
+      { keepAlive },
+    )
     const settle = (result: Timed<T>) => {
       timer.cancel()
       resolve(result)
     }
-    call(() => op(scope.signal)).then((value) => settle({ value }), (error) => settle({ error }))
+    call(() => op(scope.signal)).then(
+      (value) => settle({ value }),
+      (error) => settle({ error }),
+    )
   })
 }

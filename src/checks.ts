@@ -14,7 +14,8 @@ const wrongValue = (option: string, expected: string, value: unknown) =>
 export function known(where: string, given: unknown, names: readonly string[]): void {
   if (typeof given !== 'object' || given === null) throw wrongKind(`options of ${where}`, 'an object', given)
   for (const name of Object.keys(given)) {
-    if (!names.includes(name)) throw new TypeError(`${where} knows no option ${JSON.stringify(name)}; it knows ${names.join(', ')}`)
+    if (!names.includes(name))
+      throw new TypeError(`${where} knows no option ${JSON.stringify(name)}; it knows ${names.join(', ')}`)
   }
 }
 
@@ -56,6 +57,13 @@ export function key(value: unknown): asserts value is string {
 
 export function boolean(option: string, value: unknown): asserts value is boolean {
   if (typeof value !== 'boolean') throw wrongKind(option, 'true or false', value)
+}
+
+export function environment(option: string, value: unknown): void {
+  const parts = ['clock', 'host', 'random']
+  if (typeof value !== 'object' || value === null || !parts.every((part) => part in value)) {
+    throw wrongKind(option, `an object with ${parts.join(', ')}`, value)
+  }
 }
 
 export function callable(option: string, value: unknown): void {

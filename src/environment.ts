@@ -49,7 +49,11 @@ export interface Environment {
 }
 
 /** Resolves after `ms`, or as soon as `signal` aborts; never rejects. */
-export function sleep(clock: Clock, ms: number, options: { signal?: AbortSignal; keepAlive?: boolean } = {}): Promise<void> {
+export function sleep(
+  clock: Clock,
+  ms: number,
+  options: { signal?: AbortSignal; keepAlive?: boolean } = {},
+): Promise<void> {
   const { signal, keepAlive = false } = options
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve()
@@ -88,6 +92,8 @@ class SystemClock implements Clock {
   readonly #meter: SuspendMeter | null
   readonly #pending = new Set<SystemTimer>()
   #ticker: NodeJS.Timeout | undefined
+  /** The suspend that pending timers allow for. */
+  #rearmedFor = 0
   #lastWallAhead = 0
   #lastLook = Number.NEGATIVE_INFINITY
 
@@ -115,7 +121,9 @@ class SystemClock implements Clock {
   }
 
   timer(ms: number, callback: () => void, options: { readonly keepAlive?: boolean } = {}): Timer {
-    const timer = new SystemTimer(this, this.now() + ms, callback, options.keepAlive ?? false, (t) => this.#pending.delete(t))
+    const timer = new SystemTimer(this, this.now() + ms, callback, options.keepAlive ?? false, (t) =>
+      this.#pending.delete(t),
+    )
     this.#pending.add(timer)
     if (this.#meter && !this.#ticker) {
       this.#ticker = startTicker(() => this.#lookAtPending(), RESUME_LOOK_MS)
@@ -130,9 +138,12 @@ class SystemClock implements Clock {
       this.#ticker = undefined
       return
     }
-    const before = this.#meter?.suspended
     this.now()
-    if (this.#meter?.suspended !== before) for (const timer of [...this.#pending]) timer.rearm()
+    const suspended = this.#meter?.suspended ?? 0
+    // Not "grew in this call": whoever read the clock first after the resume has noticed it already.
+    if (suspended === this.#rearmedFor) return
+    this.#rearmedFor = suspended
+    for (const timer of [...this.#pending]) timer.rearm()
   }
 }
 

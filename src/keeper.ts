@@ -1,5 +1,5 @@
-import type { Clock, Timer } from './environment.js'
 import { call, isGrant, nonsense } from './attempt.js'
+import type { Clock, Timer } from './environment.js'
 import { StoreError } from './errors.js'
 import type { HeldRef, LossReason, RenewOutcome, Store } from './store.js'
 import { deadlineOf, type Validity } from './validity.js'
@@ -24,7 +24,9 @@ export interface Rhythm extends Validity {
 export function granted(beat: Beat | null, sentAt: number, ttlMs: number, rhythm: Rhythm): Beat {
   const deadline = Math.max(beat?.deadline ?? Number.NEGATIVE_INFINITY, deadlineOf(sentAt, ttlMs, rhythm))
   const due = sentAt + Math.min(rhythm.renewEveryMs, ttlMs / 3)
-  const renewAt = rhythm.heartbeat ? Math.max(beat && beat.renewAt > sentAt ? beat.renewAt : 0, due) : Number.POSITIVE_INFINITY
+  const renewAt = rhythm.heartbeat
+    ? Math.max(beat && beat.renewAt > sentAt ? beat.renewAt : 0, due)
+    : Number.POSITIVE_INFINITY
   return { deadline, renewAt }
 }
 
@@ -147,10 +149,14 @@ export class Keeper {
         resolve(error)
       }
       let timedOut = false
-      const timer = this.#clock.timer(this.#rhythm.callTimeoutMs, () => {
-        timedOut = true
-        noVerdict(new StoreError(`no answer within ${this.#rhythm.callTimeoutMs} ms`, 'unknown'))
-      }, { keepAlive: this.#keepAlive }) // biome-ignore format: one call
+      const timer = this.#clock.timer(
+        this.#rhythm.callTimeoutMs,
+        () => {
+          timedOut = true
+          noVerdict(new StoreError(`no answer within ${this.#rhythm.callTimeoutMs} ms`, 'unknown'))
+        },
+        { keepAlive: this.#keepAlive },
+      )
       call(() => this.#store.renew(this.#held, { signal: this.#scope.signal })).then(
         // An answer that comes after the time-out but before the deadline still counts, by its send time.
         (outcome) => {
@@ -197,10 +203,14 @@ export class Keeper {
 
   #armDeadline(): void {
     const ms = Math.max(this.#beat.deadline - this.#clock.now(), 0)
-    this.#deadlineTimer = this.#clock.timer(ms, () => {
-      this.look()
-      if (!this.#stopped) this.#armDeadline()
-    }, { keepAlive: this.#keepAlive }) // biome-ignore format: one call
+    this.#deadlineTimer = this.#clock.timer(
+      ms,
+      () => {
+        this.look()
+        if (!this.#stopped) this.#armDeadline()
+      },
+      { keepAlive: this.#keepAlive },
+    )
   }
 
   #end(reason: LossReason): void {

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
-import { LeaseLostError } from './errors.js'
+import type { LeaseLostError } from './errors.js'
+import { releasedError } from './messages.js'
 
 /** What a lease needs from its `Leases`; see `active-lease.ts` for the working part. */
 export interface LeaseCore {
@@ -97,9 +98,4 @@ export class Lease implements AsyncDisposable {
   [inspect.custom](): string {
     return `Lease ${JSON.stringify(this.key)} { fence: ${this.fence}n, remainingMs: ${Math.round(this.remainingMs)} }`
   }
-}
-
-function releasedError(lease: Lease): LeaseLostError {
-  const message = `the lease on ${JSON.stringify(lease.key)} (fence ${lease.fence}) was released`
-  return new LeaseLostError(message, { key: lease.key, fence: lease.fence, reason: 'closed', heldForMs: 0, lateByMs: 0 })
 }

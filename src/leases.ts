@@ -2,11 +2,20 @@ import { ActiveLease } from './active-lease.js'
 import { type Owner, timed } from './attempt.js'
 import * as check from './checks.js'
 import { sleep } from './environment.js'
-import { AcquireTimeoutError, LeaseError, LeaseLostError, StoreUnavailableError, StoreUnsafeError } from './errors.js'
+import { AcquireTimeoutError, LeaseError, StoreUnavailableError, StoreUnsafeError } from './errors.js'
 import { giveBack } from './give-back.js'
 import { Lease, type ReleaseResult } from './lease.js'
-import { lostError, lostWithResult, unavailable } from './messages.js'
-import { type AcquireOptions, type LeasesOptions, resolveSettings, resolveWish, type Settings, type TryAcquireOptions, type Wish } from './options.js'
+import { lostWithResult, unavailable } from './messages.js'
+import { onAbort } from './on-abort.js'
+import {
+  type AcquireOptions,
+  type LeasesOptions,
+  resolveSettings,
+  resolveWish,
+  type Settings,
+  type TryAcquireOptions,
+  type Wish,
+} from './options.js'
 import type { Holding, Key, RevokeOutcome, Store } from './store.js'
 import { Acquisition } from './waiting.js'
 
@@ -45,7 +54,7 @@ export class Leases implements AsyncDisposable {
    */
   async tryAcquire(key: string, options: TryAcquireOptions = {}): Promise<Lease | null> {
     try {
-      return await this.#acquire(key, resolveWish(this.#store, this.#settings, options, this.#options, false), false)
+      return new Lease(await this.#acquire(key, this.#wish(options, false), false))
     } catch (error) {
       if (error instanceof AcquireTimeoutError) return null
       throw error
@@ -58,7 +67,7 @@ export class Leases implements AsyncDisposable {
    * `signal.reason` when cancelled.
    */
   async acquire(key: string, options: AcquireOptions = {}): Promise<Lease> {
-    return this.#acquire(key, resolveWish(this.#store, this.#settings, options, this.#options, true), false)
+    return new Lease(await this.#acquire(key, this.#wish(options, true), false))
   }
 
   /**
@@ -75,19 +84,19 @@ export class Leases implements AsyncDisposable {
   ): Promise<T> {
     const [options, work] = typeof optionsOrWork === 'function' ? [{}, optionsOrWork] : [optionsOrWork, maybeWork]
     check.callable('work', work)
-    const wish = resolveWish(this.#store, this.#settings, options, this.#options, true)
-    const lease = await this.#acquire(key, wish, true)
+    const active = await this.#acquire(key, this.#wish(options, true), true)
+    const lease = new Lease(active)
     let result: T
     try {
       result = await (work as (lease: Lease) => T | PromiseLike<T>)(lease)
     } catch (error) {
-      const outcome = await lease.release()
-      attach(error, outcome, lease)
+      attach(error, await active.release(), active)
       throw error
     }
-    const lost = lossOf(lease)
-    const outcome = await lease.release()
-    if (lost || outcome === 'lost') throw lostWithResult(lost ?? missing(lease), result)
+    active.look()
+    const { lost } = active
+    const outcome = await active.release()
+    if (lost || outcome === 'lost') throw lostWithResult(lost ?? active.missing, result)
     return result
   }
 
@@ -167,18 +176,18 @@ export class Leases implements AsyncDisposable {
     if (left === 0) await this.#store.close()
     if (unknown.length === 0) return
     const names = unknown.map((name) => JSON.stringify(name)).join(', ')
-    const errors = unknown.map((name) => new LeaseError('ERR_LEASE_UNAVAILABLE', `no answer to the release of ${JSON.stringify(name)}`))
+    const errors = unknown.map(
+      (name) => new LeaseError('ERR_LEASE_UNAVAILABLE', `no answer to the release of ${JSON.stringify(name)}`),
+    )
     throw new StoreUnavailableError(`could not release ${names}: they may linger up to their TTL`, { errors })
   }
 
-  async #acquire(name: string, wish: Wish, keepAlive: boolean): Promise<Lease> {
+  async #acquire(name: string, wish: Wish, keepAlive: boolean): Promise<ActiveLease> {
     const key = this.#key(name)
     wish.signal?.throwIfAborted()
-    // Not AbortSignal.any: on Node 20 it leaks into a source that lives long.
     const scope = new AbortController()
     const sources = wish.signal ? [wish.signal, this.#closing.signal] : [this.#closing.signal]
-    const cancel = () => scope.abort(sources.find((source) => source.aborted)?.reason)
-    for (const source of sources) source.addEventListener('abort', cancel)
+    const stops = sources.map((source) => onAbort(source, () => scope.abort(source.reason)))
     const holdsItself = () => [...this.#active].some((lease) => lease.key === name && lease.remainingMs() > 0)
     const retire = (owner: Owner) => this.#retire(owner, wish)
     const acquired = new Acquisition(this.#store, wish, key, scope.signal, retire, holdsItself).run()
@@ -190,11 +199,15 @@ export class Leases implements AsyncDisposable {
       scope.signal.throwIfAborted()
       const active = new ActiveLease(this.#store, wish, owner, grant, keepAlive, () => this.#active.delete(active))
       this.#active.add(active)
-      return new Lease(active)
+      return active
     } finally {
       this.#waiting.delete(acquired)
-      for (const source of sources) source.removeEventListener('abort', cancel)
+      for (const stop of stops) stop()
     }
+  }
+
+  #wish(options: AcquireOptions, waits: boolean): Wish {
+    return resolveWish(this.#store, this.#settings, options, this.#options, waits)
   }
 
   /** Gives back, in the background, a claim that nobody will use. */
@@ -226,19 +239,12 @@ export class Leases implements AsyncDisposable {
 
 const closedError = () => new LeaseError('ERR_LEASE_CLOSED', 'this Leases was closed')
 
-const lossOf = (lease: Lease): LeaseLostError | null => (lease.signal.aborted ? lease.signal.reason : null)
-
-/** The store says that it was gone before we released it, and nobody told us while we worked. */
-const missing = (lease: Lease) =>
-  lostError({ key: lease.key, fence: lease.fence, reason: 'missing', heldForMs: 0, lateByMs: 0 })
-
 /** The work's own error is what the caller gets; what happened to the lease is attached, never put in its place. */
-function attach(error: unknown, outcome: ReleaseResult, lease: Lease): void {
+function attach(error: unknown, outcome: ReleaseResult, lease: ActiveLease): void {
   if (outcome === 'released' || typeof error !== 'object' || error === null || !Object.isExtensible(error)) return
-  const releaseError =
-    outcome === 'lost'
-      ? (lossOf(lease) ?? missing(lease))
-      : new StoreUnavailableError(`no answer to the release of ${JSON.stringify(lease.key)}: it may linger up to its TTL`)
+  const lingers = () =>
+    new StoreUnavailableError(`no answer to the release of ${JSON.stringify(lease.key)}: it may linger up to its TTL`)
+  const releaseError = outcome === 'lost' ? (lease.lost ?? lease.missing) : lingers()
   if (error === releaseError || 'releaseError' in error) return
   Object.defineProperty(error, 'releaseError', { value: releaseError, configurable: true, writable: true })
 }

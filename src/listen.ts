@@ -5,7 +5,12 @@ import type { ClaimRef, Store, Watch } from './store.js'
  * Listens for hints without waiting for the store to be armed. Hints are speed, never correctness: where a store has
  * none, or fails to arm, polling goes on alone. Undefined where the store cannot notify.
  */
-export function listen(store: Store, ref: ClaimRef, onHint: () => void, onArmed: () => void = () => {}): Watch | undefined {
+export function listen(
+  store: Store,
+  ref: ClaimRef,
+  onHint: () => void,
+  onArmed: () => void = () => {},
+): Watch | undefined {
   const arm = store.watch?.bind(store)
   if (!arm) return undefined
   const scope = new AbortController()

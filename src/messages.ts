@@ -34,13 +34,24 @@ export interface LossFacts {
 export function lostError(facts: LossFacts, lastError?: unknown): LeaseLostError {
   const { key, fence, reason, heldForMs, lateByMs } = facts
   const late = lateByMs >= 20 ? `; noticed ${Math.round(lateByMs)} ms late: this process was blocked or paused` : ''
-  const failed = reason === 'expired' && lastError !== undefined ? `; the last renewal failed: ${textOf(lastError)}` : ''
+  const failed =
+    reason === 'expired' && lastError !== undefined ? `; the last renewal failed: ${textOf(lastError)}` : ''
   const lease = `the lease on ${JSON.stringify(key)} (fence ${fence})`
   const message = `lost ${lease} after ${Math.round(heldForMs)} ms: ${BECAUSE[reason]}${late}${failed}`
   return new LeaseLostError(message, facts, lastError === undefined ? {} : { cause: lastError })
 }
 
+/** For who asks something of a lease that it has let go. */
+export function releasedError({ key, fence }: { readonly key: string; readonly fence: bigint }): LeaseLostError {
+  const message = `the lease on ${JSON.stringify(key)} (fence ${fence}) was released`
+  return new LeaseLostError(message, { key, fence, reason: 'closed', heldForMs: 0, lateByMs: 0 })
+}
+
 /** What `run` rejects with when the work returned although its lease was lost. */
 export function lostWithResult(lost: LeaseLostError, result: unknown): LeaseLostError {
-  return new LeaseLostError(`${lost.message}; the work had returned a result all the same`, { ...lost, result }, { cause: lost.cause })
+  return new LeaseLostError(
+    `${lost.message}; the work had returned a result all the same`,
+    { ...lost, result },
+    { cause: lost.cause },
+  )
 }

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os'
+import * as check from './checks.js'
 import { type Environment, systemEnvironment } from './environment.js'
 import type { Observe } from './events.js'
 import type { Life, Store, StoreTraits } from './store.js'
-import * as check from './checks.js'
 import { deadlineOf } from './validity.js'
 
 /** Options of `createLeases`. Every one is checked on entry, with its relations; nothing is ever "fixed". */
@@ -79,9 +79,18 @@ export const MAX_MS = 2 ** 31 - 1
 const MAX_FENCE_FLOOR = 2n ** 62n
 
 const LEASES_OPTIONS = [
-  'namespace', 'ttlMs', 'renewEveryMs', 'callTimeoutMs', 'driftRatio', 'marginMs', 'lockDelayMs', 'fenceFloor', 'label',
-  'observe', 'environment',
-] // biome-ignore format: a list
+  'namespace',
+  'ttlMs',
+  'renewEveryMs',
+  'callTimeoutMs',
+  'driftRatio',
+  'marginMs',
+  'lockDelayMs',
+  'fenceFloor',
+  'label',
+  'observe',
+  'environment',
+]
 const TRY_OPTIONS = ['ttlMs', 'signal', 'label', 'heartbeat', 'minHoldMs', 'maxHoldMs', 'life']
 
 export interface Settings {
@@ -110,20 +119,20 @@ export interface Wish extends Settings {
 
 export function resolveSettings(store: Store, given: LeasesOptions): Settings {
   check.known('createLeases', given, LEASES_OPTIONS)
-  const ttlMs = given.ttlMs ?? DEFAULTS.ttlMs
+  const ttlMs = or(given.ttlMs, DEFAULTS.ttlMs)
   check.length('ttlMs', ttlMs, MAX_MS)
   const settings: Settings = {
-    namespace: given.namespace ?? DEFAULTS.namespace,
+    namespace: or(given.namespace, DEFAULTS.namespace),
     ttlMs,
-    renewEveryMs: given.renewEveryMs ?? DEFAULTS.renewEveryMs(ttlMs),
-    callTimeoutMs: given.callTimeoutMs ?? DEFAULTS.callTimeoutMs(ttlMs),
-    driftRatio: given.driftRatio ?? DEFAULTS.driftRatio,
-    marginMs: given.marginMs ?? DEFAULTS.marginMs,
-    lockDelayMs: given.lockDelayMs ?? DEFAULTS.lockDelayMs,
-    fenceFloor: given.fenceFloor ?? DEFAULTS.fenceFloor,
-    label: given.label ?? DEFAULTS.label(),
+    renewEveryMs: or(given.renewEveryMs, DEFAULTS.renewEveryMs(ttlMs)),
+    callTimeoutMs: or(given.callTimeoutMs, DEFAULTS.callTimeoutMs(ttlMs)),
+    driftRatio: or(given.driftRatio, DEFAULTS.driftRatio),
+    marginMs: or(given.marginMs, DEFAULTS.marginMs),
+    lockDelayMs: or(given.lockDelayMs, DEFAULTS.lockDelayMs),
+    fenceFloor: or(given.fenceFloor, DEFAULTS.fenceFloor),
+    label: or(given.label, DEFAULTS.label()),
     observe: given.observe,
-    environment: given.environment ?? systemEnvironment(),
+    environment: or(given.environment, systemEnvironment()),
   }
   check.text('namespace', settings.namespace, 255)
   check.text('label', settings.label, 255)
@@ -132,28 +141,35 @@ export function resolveSettings(store: Store, given: LeasesOptions): Settings {
   check.duration('lockDelayMs', settings.lockDelayMs, MAX_MS)
   check.fence('fenceFloor', settings.fenceFloor, MAX_FENCE_FLOOR)
   if (settings.observe !== undefined) check.callable('observe', settings.observe)
+  check.environment('environment', settings.environment)
   check.length('renewEveryMs', settings.renewEveryMs, MAX_MS)
   check.length('callTimeoutMs', settings.callTimeoutMs, MAX_MS)
   checkRelations(settings, store)
   return Object.freeze(settings)
 }
 
-export function resolveWish(store: Store, settings: Settings, given: AcquireOptions, base: LeasesOptions, waits: boolean): Wish {
+export function resolveWish(
+  store: Store,
+  settings: Settings,
+  given: AcquireOptions,
+  base: LeasesOptions,
+  waits: boolean,
+): Wish {
   check.known(waits ? 'acquire' : 'tryAcquire', given, waits ? [...TRY_OPTIONS, 'waitMs'] : TRY_OPTIONS)
-  const ttlMs = given.ttlMs ?? settings.ttlMs
+  const ttlMs = or(given.ttlMs, settings.ttlMs)
   check.length('ttlMs', ttlMs, MAX_MS)
   const wish: Wish = {
     ...settings,
     ttlMs,
-    renewEveryMs: base.renewEveryMs ?? DEFAULTS.renewEveryMs(ttlMs),
-    callTimeoutMs: base.callTimeoutMs ?? DEFAULTS.callTimeoutMs(ttlMs),
-    label: given.label ?? settings.label,
-    waitMs: waits ? (given.waitMs ?? Number.POSITIVE_INFINITY) : 0,
+    renewEveryMs: or(base.renewEveryMs, DEFAULTS.renewEveryMs(ttlMs)),
+    callTimeoutMs: or(base.callTimeoutMs, DEFAULTS.callTimeoutMs(ttlMs)),
+    label: or(given.label, settings.label),
+    waitMs: waits ? or(given.waitMs, Number.POSITIVE_INFINITY) : 0,
     signal: given.signal,
-    heartbeat: given.heartbeat ?? true,
-    minHoldMs: given.minHoldMs ?? 0,
+    heartbeat: or(given.heartbeat, true),
+    minHoldMs: or(given.minHoldMs, 0),
     maxHoldMs: given.maxHoldMs,
-    life: given.life ?? { pids: [process.pid] },
+    life: or(given.life, { pids: [process.pid] }),
   }
   check.text('label', wish.label, 255)
   if (wish.waitMs !== Number.POSITIVE_INFINITY) check.duration('waitMs', wish.waitMs, MAX_MS, 0, ', or Infinity')
@@ -167,6 +183,9 @@ export function resolveWish(store: Store, settings: Settings, given: AcquireOpti
   // What must stay taken after its holder's death is not freed because of that death.
   return wish.lockDelayMs > 0 || wish.minHoldMs > 0 ? { ...wish, life: 'outlives-process' } : wish
 }
+
+/** Only what is left out has a default: `null` is a mistake, and told so. */
+const or = <T>(value: T | undefined, fallback: T): T => (value === undefined ? fallback : value)
 
 function checkRelations(s: Settings, store: Store): void {
   const { ttlMinMs, ttlMaxMs } = store.traits
@@ -193,5 +212,6 @@ function checkTraits(wish: Wish, store: Store): void {
 }
 
 function requireTrait(store: Store, trait: keyof StoreTraits, option: string): void {
-  if (!store.traits[trait]) throw new RangeError(`${option} is not possible on ${store.name} (its trait ${trait} is false)`)
+  if (!store.traits[trait])
+    throw new RangeError(`${option} is not possible on ${store.name} (its trait ${trait} is false)`)
 }

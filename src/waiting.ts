@@ -1,6 +1,6 @@
+import type { Grant } from './active-lease.js'
 import { type Attempt, attempt, Owner } from './attempt.js'
 import { backoff } from './backoff.js'
-import type { Grant } from './active-lease.js'
 import { AcquireTimeoutError, StoreUnavailableError, StoreUnsafeError } from './errors.js'
 import { emit } from './events.js'
 import { listen } from './listen.js'
@@ -73,7 +73,8 @@ export class Acquisition {
           return { owner: this.#owner, grant: answer.grant }
         }
         if (this.#cancelled.aborted) throw this.#cancelled.reason
-        if (answer.kind === 'unavailable' && (!this.#reached || answer.error instanceof StoreUnsafeError)) throw this.#errorFor(answer)
+        if (answer.kind === 'unavailable' && (!this.#reached || answer.error instanceof StoreUnsafeError))
+          throw this.#errorFor(answer)
         if (this.#now() >= this.#endsAt) throw this.#errorFor(answer)
         await this.#pause(answer)
         if (this.#cancelled.aborted) throw this.#cancelled.reason
@@ -93,7 +94,17 @@ export class Acquisition {
     }
     const owner = this.#owner
     const queue = this.#wish.waitMs > 0
-    const claim: Claim = { key: this.#key, owner: owner.owner, ttlMs, lockDelayMs, minHoldMs, fenceFloor, queue, label, life }
+    const claim: Claim = {
+      key: this.#key,
+      owner: owner.owner,
+      ttlMs,
+      lockDelayMs,
+      minHoldMs,
+      fenceFloor,
+      queue,
+      label,
+      life,
+    }
     const budgetMs = Math.max(this.#endsAt - clock.now(), 0) + callTimeoutMs
     const began = clock.now()
     this.#askedAt = began
@@ -191,12 +202,24 @@ export class Acquisition {
     const by = this.#holder === undefined ? '' : ` by ${this.#holder}`
     const own = this.#holdsItself() ? '; this process holds it itself, and leases are not re-entrant' : ''
     const message = `${name} is held${by}; waited ${waitedMs} ms, asked ${this.#attempts} times${own}`
-    return new AcquireTimeoutError(message, { key: this.#key.name, holder: this.#holder, waitedMs, attempts: this.#attempts })
+    return new AcquireTimeoutError(message, {
+      key: this.#key.name,
+      holder: this.#holder,
+      waitedMs,
+      attempts: this.#attempts,
+    })
   }
 
   #report(result: Attempt, durationMs: number): void {
     emit(this.#wish.observe, 'attempt', () => {
-      const about = { type: 'attempt' as const, namespace: this.#key.namespace, key: this.#key.name, store: this.#store.name, durationMs, attempt: this.#attempts }
+      const about = {
+        type: 'attempt' as const,
+        namespace: this.#key.namespace,
+        key: this.#key.name,
+        store: this.#store.name,
+        durationMs,
+        attempt: this.#attempts,
+      }
       if (result.kind === 'unavailable') return { ...about, outcome: 'unavailable' as const, error: result.error }
       const { kind, ...facts } = result.outcome
       return { ...about, ...facts, outcome: kind }

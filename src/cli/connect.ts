@@ -62,7 +62,13 @@ export async function openStore({ description }: Target): Promise<Store> {
 export const isAbsent = ({ description }: Target): boolean =>
   description.kind === 'sqlite' && isFolder(dirname(description.path)) && !existsSync(description.path)
 
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    return false
+  }
+}
 
 /** A command line for a person to type next. */
 export const suggest = (target: Target, command: string, key: string, ...more: string[]): string =>

@@ -38,9 +38,13 @@ const MAX_FENCE = 2n ** 63n - 1n
  * @param database an open `better-sqlite3` or `node:sqlite` database; the caller keeps and closes it.
  * @param options `resource`: what is protected, default the lease's key. `table`: default `holdfast_fences`.
  */
-export function sqliteGuard(database: GuardedDatabase, options: { resource?: string; table?: string } = {}): SqliteGuard {
+export function sqliteGuard(
+  database: GuardedDatabase,
+  options: { resource?: string; table?: string } = {},
+): SqliteGuard {
   const { resource, table = 'holdfast_fences' } = options
-  if (table === '' || table.includes('\0')) throw new RangeError(`table must be a name, but got ${JSON.stringify(table)}`)
+  if (table === '' || table.includes('\0'))
+    throw new RangeError(`table must be a name, but got ${JSON.stringify(table)}`)
   const name = `"${table.replaceAll('"', '""')}"`
   database.exec(`CREATE TABLE IF NOT EXISTS ${name} (resource TEXT PRIMARY KEY, fence INTEGER NOT NULL) WITHOUT ROWID`)
   // As text: neither client reads 64-bit integers exactly by default.
@@ -52,7 +56,8 @@ export function sqliteGuard(database: GuardedDatabase, options: { resource?: str
   const guarded = <T>(lease: Fenced, write: () => T): T => {
     const { fence } = lease
     if (typeof fence !== 'bigint') throw new TypeError(`fence must be a bigint, but got ${typeof fence}`)
-    if (fence < 0n || fence > MAX_FENCE) throw new RangeError(`fence must lie between 0n and ${MAX_FENCE}n, but got ${fence}n`)
+    if (fence < 0n || fence > MAX_FENCE)
+      throw new RangeError(`fence must lie between 0n and ${MAX_FENCE}n, but got ${fence}n`)
     const protectedThing = resource ?? lease.key
     database.exec('BEGIN IMMEDIATE')
     try {
@@ -61,7 +66,8 @@ export function sqliteGuard(database: GuardedDatabase, options: { resource?: str
       if (fence < current) throw new StaleFenceError({ resource: protectedThing, presented: fence, current })
       if (fence > current) raise.run(protectedThing, fence)
       const result = write()
-      if (result instanceof Promise) throw new TypeError('write must be synchronous: the transaction ends when it returns')
+      if (result instanceof Promise)
+        throw new TypeError('write must be synchronous: the transaction ends when it returns')
       database.exec('COMMIT')
       return result
     } catch (error) {

@@ -62,7 +62,8 @@ export class Scheduler {
     const until = this.#now + limitMs
     await this.#drive((next) => settled || next > until)
     if (settled) return work
-    if (this.pending === 0) throw new Error(`stuck at ${this.#now} ms: nothing is left to happen, and the work has not settled`)
+    if (this.pending === 0)
+      throw new Error(`stuck at ${this.#now} ms: nothing is left to happen, and the work has not settled`)
     throw new Error(`the work has not settled within ${limitMs} ms of simulated time`)
   }
 

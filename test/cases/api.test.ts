@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
 import { onBed } from '../support/bed.js'
 
 const namesIn = async (holdings: AsyncIterable<{ readonly key: string }>) => {
@@ -8,17 +7,23 @@ const namesIn = async (holdings: AsyncIterable<{ readonly key: string }>) => {
   return names
 }
 
-test('B013: a string is one key; a list, an empty list and an empty string are refused', onBed(async (here) => {
+onBed('B013: a string is one key; a list, an empty list and an empty string are refused', async (here) => {
   await here.runUntil(here.leases.acquire('my-key'))
   assert.deepEqual(await here.runUntil(namesIn(here.others.list())), ['my-key'])
   for (const wrong of [['a', 'a', 'b'], [], undefined, null, 5, { key: 'a' }]) {
-    await assert.rejects(here.leases.acquire(wrong as never), { name: 'TypeError', message: /^key must be a string, but got / })
+    await assert.rejects(here.leases.acquire(wrong as never), {
+      name: 'TypeError',
+      message: /^key must be a string, but got /,
+    })
   }
-  await assert.rejects(here.leases.acquire(''), { name: 'RangeError', message: 'key must be a non-empty string, but got ""' })
+  await assert.rejects(here.leases.acquire(''), {
+    name: 'RangeError',
+    message: 'key must be a non-empty string, but got ""',
+  })
   assert.equal(here.store.count('acquire'), 1)
-})) // biome-ignore format: one body
+})
 
-test('B067: inspect reads the store, so any client sees a key that another one holds', onBed(async (here) => {
+onBed('B067: inspect reads the store, so any client sees a key that another one holds', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k'))
   await here.advance(100)
   const seen = await here.runUntil(here.others.inspect('k'))
@@ -26,21 +31,21 @@ test('B067: inspect reads the store, so any client sees a key that another one h
   assert.ok(!JSON.stringify(seen, (_, part) => String(part)).includes(lease.owner), 'and never the owner token')
   await here.runUntil(lease.release())
   assert.equal(await here.runUntil(here.others.inspect('k')), null)
-})) // biome-ignore format: one body
+})
 
-test('B075: renew restores the whole TTL from now, it does not add to what is left', onBed(async (here) => {
+onBed('B075: renew restores the whole TTL from now, it does not add to what is left', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
   await here.advance(400)
   assert.equal(lease.remainingMs, 988 - 400)
   await here.runUntil(lease.renew())
   assert.equal(lease.remainingMs, 988)
   assert.equal((await here.runUntil(here.others.inspect('k')))?.remainingMs, 1000)
-})) // biome-ignore format: one body
+})
 
-test('B203: leases are not re-entrant, and the error of a nested acquire says so', onBed(async (here) => {
+onBed('B203: leases are not re-entrant, and the error of a nested acquire says so', async (here) => {
   const nested = here.leases.run('k', () => here.leases.run('k', { waitMs: 200 }, () => assert.fail('never')))
   await assert.rejects(here.runUntil(nested), {
     code: 'ERR_LEASE_HELD',
     message: /this process holds it itself, and leases are not re-entrant/,
   })
-})) // biome-ignore format: one body
+})

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
 import { onBed, settling } from '../support/bed.js'
 
 for (const step of [3_600_000, -3_600_000]) {
   const way = step > 0 ? 'forward' : 'back'
-  test(`B079: the wall clock steps an hour ${way} while held: nothing is lost, nothing prolonged`, onBed(async (here) => {
+  onBed(`B079: the wall clock steps an hour ${way} while held: nothing is lost, nothing prolonged`, async (here) => {
     const lease = await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
     here.env.clock.stepWall(step)
     assert.equal(lease.remainingMs, 988)
@@ -14,25 +13,28 @@ for (const step of [3_600_000, -3_600_000]) {
     assert.equal(lease.held, false)
     await here.advance(12)
     assert.ok(await here.runUntil(here.others.tryAcquire('k')), 'free after its TTL, not sooner or later')
-  })) // biome-ignore format: one body
+  })
 
-  test(`B152: the wall clock steps an hour ${way} during a wait: it ends when it should, and heartbeats go on`, onBed(async (here) => {
-    const holder = await here.runUntil(here.leases.acquire('k'))
-    const waiting = settling(here.others.acquire('k', { waitMs: 2000 }))
-    await here.advance(500)
-    here.env.clock.stepWall(step)
-    await here.advance(1499)
-    assert.deepEqual([waiting.state, holder.held], ['pending', true])
-    await here.advance(20)
-    assert.deepEqual([waiting.state, holder.held], ['rejected', true])
-    assert.equal((waiting.error as { code?: string }).code, 'ERR_LEASE_HELD')
-  })) // biome-ignore format: one body
+  onBed(
+    `B152: the wall clock steps an hour ${way} during a wait: it ends when it should, and heartbeats go on`,
+    async (here) => {
+      const holder = await here.runUntil(here.leases.acquire('k'))
+      const waiting = settling(here.others.acquire('k', { waitMs: 2000 }))
+      await here.advance(500)
+      here.env.clock.stepWall(step)
+      await here.advance(1499)
+      assert.deepEqual([waiting.state, holder.held], ['pending', true])
+      await here.advance(20)
+      assert.deepEqual([waiting.state, holder.held], ['rejected', true])
+      assert.equal((waiting.error as { code?: string }).code, 'ERR_LEASE_HELD')
+    },
+  )
 }
 
-test('B193: a newcomer takes the key of a record that is long dead with its first question', onBed(async (here) => {
+onBed('B193: a newcomer takes the key of a record that is long dead with its first question', async (here) => {
   await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
   await here.advance(60_000)
   const asked = here.env.clock.now()
   assert.ok(await here.runUntil(here.others.acquire('k')))
   assert.equal(here.env.clock.now(), asked)
-})) // biome-ignore format: one body
+})

@@ -9,10 +9,13 @@ import { runChild } from '../support/child.js'
 
 const DROPPED = new URL('./children/dropped.js', import.meta.url)
 
-test('B024: an absurdly large TTL is refused at call time', onBed(async (here) => {
-  await assert.rejects(here.leases.acquire('k', { ttlMs: 1e19 }), { name: 'RangeError', message: /^ttlMs must be .* but got 1e?\d+/ })
+onBed('B024: an absurdly large TTL is refused at call time', async (here) => {
+  await assert.rejects(here.leases.acquire('k', { ttlMs: 1e19 }), {
+    name: 'RangeError',
+    message: /^ttlMs must be .* but got 1e?\d+/,
+  })
   assert.equal(here.store.count('acquire'), 0)
-})) // biome-ignore format: one body
+})
 
 test('B024: a dropped acquire leaves its own rejection and no other; a loss in a broken store leaves none', async () => {
   const [dropped, loss] = await Promise.all([runChild(DROPPED, ['acquire']), runChild(DROPPED, ['loss'])])
@@ -22,22 +25,26 @@ test('B024: a dropped acquire leaves its own rejection and no other; a loss in a
 
 test('B029: nothing but the command line ends the process or prints', () => {
   const src = fileURLToPath(new URL('../../../src/', import.meta.url))
-  const library = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts') && !file.startsWith('cli'))
+  const library = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.ts') && !file.startsWith('cli'),
+  )
   assert.ok(library.length > 20)
-  const offenders = library.filter((file) => /process\.(exit\b|abort\b|kill\(process\.pid)|console\./.test(readFileSync(join(src, file), 'utf8')))
+  const offenders = library.filter((file) =>
+    /process\.(exit\b|abort\b|kill\(process\.pid)|console\./.test(readFileSync(join(src, file), 'utf8')),
+  )
   assert.deepEqual(offenders, [])
 })
 
-test('B029: leases with time left survive a blip of the store', onBed(async (here) => {
+onBed('B029: leases with time left survive a blip of the store', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k'))
   here.store.fail('unknown')
   await here.advance(800)
   here.store.heal()
   await here.advance(5000)
   assert.equal(lease.held, true)
-})) // biome-ignore format: one body
+})
 
-test('B095: a consumer whose key is deleted in one iteration loses that iteration and goes on', onBed(async (here) => {
+onBed('B095: a consumer whose key is deleted in one iteration loses that iteration and goes on', async (here) => {
   const results: string[] = []
   const consumer = async () => {
     for (let i = 0; i < 20; i++) {
@@ -49,32 +56,41 @@ test('B095: a consumer whose key is deleted in one iteration loses that iteratio
     }
   }
   await here.runUntil(consumer())
-  assert.deepEqual(results, Array.from({ length: 20 }, (_, i) => (i === 7 ? 'lost 7' : `done ${i}`)))
-})) // biome-ignore format: one body
+  assert.deepEqual(
+    results,
+    Array.from({ length: 20 }, (_, i) => (i === 7 ? 'lost 7' : `done ${i}`)),
+  )
+})
 
-test('B113: the store is down for a minute: waiters, holders and clean-up catch everything and recover', onBed(async (here) => {
-  const holder = await here.runUntil(here.leases.acquire('k'))
-  const waiting = settling(here.leases.acquire('k'))
-  const bystander = await here.runUntil(here.others.acquire('other'))
-  await here.advance(100)
-  here.store.fail('unknown')
-  await here.advance(60_000)
-  assert.deepEqual([holder.held, waiting.state, bystander.held], [false, 'pending', true])
-  here.store.heal()
-  await here.advance(2000)
-  assert.equal(waiting.state, 'resolved')
-  await here.advance(10_000)
-  assert.equal(waiting.value?.held, true)
-})) // biome-ignore format: one body
+onBed(
+  'B113: the store is down for a minute: waiters, holders and clean-up catch everything and recover',
+  async (here) => {
+    const holder = await here.runUntil(here.leases.acquire('k'))
+    const waiting = settling(here.leases.acquire('k'))
+    const bystander = await here.runUntil(here.others.acquire('other'))
+    await here.advance(100)
+    here.store.fail('unknown')
+    await here.advance(60_000)
+    assert.deepEqual([holder.held, waiting.state, bystander.held], [false, 'pending', true])
+    here.store.heal()
+    await here.advance(2000)
+    assert.equal(waiting.state, 'resolved')
+    await here.advance(10_000)
+    assert.equal(waiting.value?.held, true)
+  },
+)
 
-test('B149: the loop is blocked past the TTL with no competitor: the lease is lost by its signal, never by a throw', onBed(async (here) => {
-  const lease = await here.runUntil(here.leases.acquire('k'))
-  here.env.clock.block(5000)
-  await here.advance(100)
-  assert.deepEqual([lease.signal.aborted, lease.held, lease.signal.reason.reason], [true, false, 'expired'])
-  assert.equal(await here.runUntil(lease.release()), 'lost')
-  assert.ok(await here.runUntil(here.leases.tryAcquire('k')), 'and the key can be had again, as another lease')
-})) // biome-ignore format: one body
+onBed(
+  'B149: the loop is blocked past the TTL with no competitor: the lease is lost by its signal, never by a throw',
+  async (here) => {
+    const lease = await here.runUntil(here.leases.acquire('k'))
+    here.env.clock.block(5000)
+    await here.advance(100)
+    assert.deepEqual([lease.signal.aborted, lease.held, lease.signal.reason.reason], [true, false, 'expired'])
+    assert.equal(await here.runUntil(lease.release()), 'lost')
+    assert.ok(await here.runUntil(here.leases.tryAcquire('k')), 'and the key can be had again, as another lease')
+  },
+)
 
 test('B149: the same with a competitor: it has the key, and the late holder changes nothing for it', async () => {
   const here = bed()

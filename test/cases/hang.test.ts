@@ -29,13 +29,13 @@ for (const waitMs of [0, 1000]) {
   })
 }
 
-test('B049: a wait of 0 is exactly one question, and never listens for hints', onBed(async (here) => {
+onBed('B049: a wait of 0 is exactly one question, and never listens for hints', async (here) => {
   await here.runUntil(here.others.acquire('k'))
   here.store.hang('watch')
   await assert.rejects(here.runUntil(here.leases.acquire('k', { waitMs: 0 })), { code: 'ERR_LEASE_HELD', attempts: 1 })
   assert.equal(await here.runUntil(here.leases.tryAcquire('k')), null)
   assert.deepEqual([here.store.count('acquire'), here.store.count('watch'), here.env.clock.now()], [2, 0, 0])
-})) // biome-ignore format: one body
+})
 
 test('B099 B118: no call waits for a store that never settles: each has a time-out of its own', async () => {
   const here = bed()
@@ -90,15 +90,18 @@ test('B118: after a call that hung, the next one works as soon as the store does
   here.store.heal()
   await here.advance(0)
   assert.ok(await here.runUntil(here.leases.tryAcquire('other')))
-  assert.ok(await here.runUntil(here.leases.acquire('k', { waitMs: 2 * CALL_MS })), 'and what arrived late was given back')
+  assert.ok(
+    await here.runUntil(here.leases.acquire('k', { waitMs: 2 * CALL_MS })),
+    'and what arrived late was given back',
+  )
   await here.end()
 })
 
-test('B121: signal, held and remainingMs answer at once while a heartbeat hangs', onBed(async (here) => {
+onBed('B121: signal, held and remainingMs answer at once while a heartbeat hangs', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k'))
   here.store.hang()
   await here.advance(400)
   assert.equal(here.store.open, 1)
   assert.deepEqual([lease.signal.aborted, lease.held, lease.remainingMs], [false, true, 588])
   assert.equal(settling(lease.release()).state, 'pending')
-})) // biome-ignore format: one body
+})

@@ -107,8 +107,10 @@ async function complaints(situation: Situation, hold: Hold, looks: boolean): Pro
 
   const [abortedAt = Number.NaN] = aborts
   if (aborts.length !== 1) found.push(`aborted ${aborts.length} times`)
-  if (abortedAt >= lastSent + TTL_MS && abortedAt > canKnowAt + 1) found.push(`aborted ${abortedAt - lastSent} ms after its last renewal was sent`)
-  if (situation.definite && abortedAt > happensAt + HEARTBEAT_MS) found.push(`aborted ${abortedAt - happensAt} ms after the loss was certain`)
+  if (abortedAt >= lastSent + TTL_MS && abortedAt > canKnowAt + 1)
+    found.push(`aborted ${abortedAt - lastSent} ms after its last renewal was sent`)
+  if (situation.definite && abortedAt > happensAt + HEARTBEAT_MS)
+    found.push(`aborted ${abortedAt - happensAt} ms after the loss was certain`)
   here.store.heal()
   await env.runUntil(Promise.all([holder.release(), here.leases.close(), here.others.close()]))
   await env.advance(60_000)
@@ -144,7 +146,7 @@ for (const [name, situation] of Object.entries(SITUATIONS)) {
     const found = [...(await complaints(situation, wrong, false)), ...(await complaints(situation, wrong, true))]
     assert.notDeepEqual(found, [], JSON.stringify(situation.mistakes))
   })
-  test(`${name}: run settles and says that the lease was lost, and nothing goes on after it`, onBed(async (here) => {
+  onBed(`${name}: run settles and says that the lease was lost, and nothing goes on after it`, async (here) => {
     const { leases, env } = here
     situation.before?.(here)
     const running = leases.run(KEY, async (lease) => {
@@ -155,5 +157,5 @@ for (const [name, situation] of Object.entries(SITUATIONS)) {
     await env.advance(400)
     await situation.happens(here)
     await env.runUntil(outcome, 2000)
-  })) // biome-ignore format: one body
+  })
 }

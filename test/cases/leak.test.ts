@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { getEventListeners } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
@@ -24,8 +24,14 @@ test('B087 B169: memory: 10,000 cycles, 1,000 losses, 100,000 keys, 1,000 refusa
 
 test('B087: the check finds what a leaky store leaves behind', async () => {
   const found = await leaks('leaky', { cycles: 1000, lost: 10, keys: 20_000, refused: 10 })
-  assert.ok(found.some((each) => /more bytes of heap/.test(each)), String(found))
-  assert.ok(found.some((each) => /more rows/.test(each)), String(found))
+  assert.ok(
+    found.some((each) => /more bytes of heap/.test(each)),
+    String(found),
+  )
+  assert.ok(
+    found.some((each) => /more rows/.test(each)),
+    String(found),
+  )
 })
 
 test('B087 B169: SQLite: 2,000 cycles, 1,000 losses, 1,000 refusals: the same', async (t) => {
@@ -41,9 +47,11 @@ test('B091: keys whose holders never came back are gone after their TTL', async 
   here.store.loseRequests('release')
   await here.advance(2000)
   let rows = 0
-  await here.runUntil((async () => {
-    for await (const _ of here.others.list()) rows++
-  })()) // biome-ignore format: one call
+  await here.runUntil(
+    (async () => {
+      for await (const _ of here.others.list()) rows++
+    })(),
+  )
   assert.equal(rows, 0)
   await here.end()
 })

@@ -6,30 +6,37 @@ import { bed, onBed } from '../support/bed.js'
 
 test('B010: a loop blocked past the TTL: signal, held and assertHeld say so in the same tick', async () => {
   const here = bed({ ttlMs: 300 })
-  await here.runUntil(here.leases.run('k', (lease) => {
-    here.env.clock.block(500)
-    assert.equal(lease.signal.aborted, true)
-    assert.throws(() => lease.signal.throwIfAborted(), { code: 'ERR_LEASE_LOST' })
-    assert.throws(() => lease.assertHeld(), { code: 'ERR_LEASE_LOST' })
-    assert.deepEqual([lease.held, lease.remainingMs], [false, 0])
-  }).catch(() => {})) // biome-ignore format: one call
+  await here.runUntil(
+    here.leases
+      .run('k', (lease) => {
+        here.env.clock.block(500)
+        assert.equal(lease.signal.aborted, true)
+        assert.throws(() => lease.signal.throwIfAborted(), { code: 'ERR_LEASE_LOST' })
+        assert.throws(() => lease.assertHeld(), { code: 'ERR_LEASE_LOST' })
+        assert.deepEqual([lease.held, lease.remainingMs], [false, 0])
+      })
+      .catch(() => {}),
+  )
   await here.end()
 })
 
-test('B034: stopped for three TTLs while another one takes over: lost, nothing revived, the other undisturbed', onBed(async (here) => {
-  const lease = await here.runUntil(here.leases.acquire('k'))
-  here.env.clock.pause(3000)
-  const otherEnv = here.env.machine('other host')
-  const other = createLeases(here.server.connect(), { ttlMs: 1000, environment: otherEnv })
-  const next = await here.runUntil(other.acquire('k'))
-  assert.equal(lease.held, false)
-  await here.advance(5000)
-  assert.deepEqual([lease.signal.aborted, next.held, here.ownerOf('k')], [true, true, next.owner])
-  assert.ok(next.fence > lease.fence)
-  await here.runUntil(other.close())
-})) // biome-ignore format: one body
+onBed(
+  'B034: stopped for three TTLs while another one takes over: lost, nothing revived, the other undisturbed',
+  async (here) => {
+    const lease = await here.runUntil(here.leases.acquire('k'))
+    here.env.clock.pause(3000)
+    const otherEnv = here.env.machine('other host')
+    const other = createLeases(here.server.connect(), { ttlMs: 1000, environment: otherEnv })
+    const next = await here.runUntil(other.acquire('k'))
+    assert.equal(lease.held, false)
+    await here.advance(5000)
+    assert.deepEqual([lease.signal.aborted, next.held, here.ownerOf('k')], [true, true, next.owner])
+    assert.ok(next.fence > lease.fence)
+    await here.runUntil(other.close())
+  },
+)
 
-test('B042: after a loss, the next lease of the same key in the same process is renewed as ever', onBed(async (here) => {
+onBed('B042: after a loss, the next lease of the same key in the same process is renewed as ever', async (here) => {
   for (let round = 0; round < 3; round++) {
     const lease = await here.runUntil(here.leases.acquire('k'))
     await here.advance(5000)
@@ -39,7 +46,7 @@ test('B042: after a loss, the next lease of the same key in the same process is 
     assert.equal(lease.held, false)
     here.store.heal()
   }
-})) // biome-ignore format: one body
+})
 
 test('B045: 500 leases over a jittery store: no gap between renewals of more than half a TTL, and each latency is told', async () => {
   const here = bed({ ttlMs: 3000 })
@@ -65,7 +72,7 @@ test('B045: 500 leases over a jittery store: no gap between renewals of more tha
   await here.end()
 })
 
-test('B046: two levels are told apart: at risk (still held), and lost with a typed reason', onBed(async (here) => {
+onBed('B046: two levels are told apart: at risk (still held), and lost with a typed reason', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k'))
   here.store.fail('none', 'renew')
   await here.advance(340)
@@ -74,24 +81,30 @@ test('B046: two levels are told apart: at risk (still held), and lost with a typ
   assert.deepEqual([lease.held, lease.signal.aborted], [true, false])
   await here.advance(700)
   const lost = here.events.filter((event) => event.type === 'lost')
-  assert.deepEqual(lost.map((event) => event.reason), ['expired'])
+  assert.deepEqual(
+    lost.map((event) => event.reason),
+    ['expired'],
+  )
   assert.equal(lease.signal.aborted, true)
-})) // biome-ignore format: one body
+})
 
-test('B047 B153: cut off from the store only: told before another one can get in, and a late write has the smaller fence', onBed(async (here) => {
-  const lease = await here.runUntil(here.leases.acquire('k'))
-  let abortedAt = Number.NaN
-  lease.signal.addEventListener('abort', () => {
-    abortedAt = here.env.clock.now()
-  })
-  await here.advance(2500)
-  here.store.loseRequests()
-  const next = await here.runUntil(here.others.acquire('k'))
-  assert.ok(abortedAt < here.env.clock.now(), `told at ${abortedAt}, the next one got in at ${here.env.clock.now()}`)
-  assert.ok(next.fence > lease.fence)
-})) // biome-ignore format: one body
+onBed(
+  'B047 B153: cut off from the store only: told before another one can get in, and a late write has the smaller fence',
+  async (here) => {
+    const lease = await here.runUntil(here.leases.acquire('k'))
+    let abortedAt = Number.NaN
+    lease.signal.addEventListener('abort', () => {
+      abortedAt = here.env.clock.now()
+    })
+    await here.advance(2500)
+    here.store.loseRequests()
+    const next = await here.runUntil(here.others.acquire('k'))
+    assert.ok(abortedAt < here.env.clock.now(), `told at ${abortedAt}, the next one got in at ${here.env.clock.now()}`)
+    assert.ok(next.fence > lease.fence)
+  },
+)
 
-test('B153: fences grow although the key is deleted and made again, by force, release or expiry', onBed(async (here) => {
+onBed('B153: fences grow although the key is deleted and made again, by force, release or expiry', async (here) => {
   let last = 0n
   for (let round = 0; round < 12; round++) {
     const lease = await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
@@ -101,7 +114,7 @@ test('B153: fences grow although the key is deleted and made again, by force, re
     else if (round % 3 === 1) await here.runUntil(lease.release())
     else await here.advance(1001)
   }
-})) // biome-ignore format: one body
+})
 
 test('B054: a store that cannot answer for 2 s (busy, loading, read-only) is asked again: TTL 5 s is enough', async () => {
   for (const how of ['none', 'unknown'] as const) {
@@ -136,7 +149,10 @@ test('B165: stopped for 10 s with a TTL of 5 s: lost once, and the release is qu
   lease.signal.addEventListener('abort', () => told++)
   here.env.clock.pause(10_000)
   await here.advance(10_000)
-  assert.deepEqual([told, await here.runUntil(lease.release()), await here.runUntil(lease.release())], [1, 'lost', 'lost'])
+  assert.deepEqual(
+    [told, await here.runUntil(lease.release()), await here.runUntil(lease.release())],
+    [1, 'lost', 'lost'],
+  )
   assert.equal(here.events.filter((event) => event.type === 'lost').length, 1)
   await here.end()
 })
@@ -161,7 +177,9 @@ test('B205: the heartbeat works with every combination of options', async () => 
         for (const maxHoldMs of onOff(60_000))
           for (const label of onOff('somebody'))
             for (const driftRatio of onOff(0)) {
-              const settings = Object.entries({ lockDelayMs, fenceFloor, driftRatio }).filter(([, value]) => value !== undefined)
+              const settings = Object.entries({ lockDelayMs, fenceFloor, driftRatio }).filter(
+                ([, value]) => value !== undefined,
+              )
               const wishes = Object.entries({ minHoldMs, maxHoldMs, label }).filter(([, value]) => value !== undefined)
               const what = String([...settings, ...wishes])
               const here = bed(Object.fromEntries(settings))
@@ -174,14 +192,20 @@ test('B205: the heartbeat works with every combination of options', async () => 
             }
 })
 
-test('B206: 100 leases and one store that stalls for 2 s: the leases of the other stores are renewed in time', onBed(async (here) => {
-  const stalled: Lease[] = []
-  const healthy: Lease[] = []
-  for (let n = 0; n < 50; n++) {
-    stalled.push(await here.runUntil(here.leases.acquire(`stalled ${n}`)))
-    healthy.push(await here.runUntil(here.others.acquire(`healthy ${n}`)))
-  }
-  here.store.hang()
-  await here.advance(2000)
-  assert.deepEqual([stalled.filter((lease) => lease.held).length, healthy.filter((lease) => lease.held).length], [0, 50])
-})) // biome-ignore format: one body
+onBed(
+  'B206: 100 leases and one store that stalls for 2 s: the leases of the other stores are renewed in time',
+  async (here) => {
+    const stalled: Lease[] = []
+    const healthy: Lease[] = []
+    for (let n = 0; n < 50; n++) {
+      stalled.push(await here.runUntil(here.leases.acquire(`stalled ${n}`)))
+      healthy.push(await here.runUntil(here.others.acquire(`healthy ${n}`)))
+    }
+    here.store.hang()
+    await here.advance(2000)
+    assert.deepEqual(
+      [stalled.filter((lease) => lease.held).length, healthy.filter((lease) => lease.held).length],
+      [0, 50],
+    )
+  },
+)

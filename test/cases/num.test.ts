@@ -5,25 +5,33 @@ import { bed, onBed, settling } from '../support/bed.js'
 
 const NEVER = [123.45, 0, -1, Number.NaN, Number.POSITIVE_INFINITY, '500', 1e21, 2 ** 53, 2 ** 31, {}, 5n]
 
-test('B012 B032: a TTL that is no whole number of milliseconds is refused at call time, and never reaches the store', onBed(async (here) => {
-  for (const ttlMs of NEVER as readonly unknown[] as number[]) {
-    const name = typeof ttlMs === 'number' ? 'RangeError' : 'TypeError'
-    const expected = { name, message: /^ttlMs must be a whole number of milliseconds between 1 and 2147483647, but got / }
-    assert.throws(() => createLeases(here.store, { ttlMs, environment: here.env }), expected)
-    await assert.rejects(here.leases.acquire('k', { ttlMs }), expected)
-    await assert.rejects(here.leases.tryAcquire('k', { ttlMs }), expected)
-  }
-  assert.equal(here.store.count('acquire'), 0)
-})) // biome-ignore format: one body
+onBed(
+  'B012 B032: a TTL that is no whole number of milliseconds is refused at call time, and never reaches the store',
+  async (here) => {
+    for (const ttlMs of NEVER as readonly unknown[] as number[]) {
+      const name = typeof ttlMs === 'number' ? 'RangeError' : 'TypeError'
+      const expected = {
+        name,
+        message: /^ttlMs must be a whole number of milliseconds between 1 and 2147483647, but got /,
+      }
+      assert.throws(() => createLeases(here.store, { ttlMs, environment: here.env }), expected)
+      await assert.rejects(here.leases.acquire('k', { ttlMs }), expected)
+      await assert.rejects(here.leases.tryAcquire('k', { ttlMs }), expected)
+    }
+    assert.equal(here.store.count('acquire'), 0)
+  },
+)
 
-test('B012: the same for the wait; it alone may be Infinity, and 0', onBed(async (here) => {
+onBed('B012: the same for the wait; it alone may be Infinity, and 0', async (here) => {
   await here.runUntil(here.others.acquire('k'))
   for (const waitMs of [0.5, -1, Number.NaN, '500', 1e21, 2 ** 53] as number[]) {
-    await assert.rejects(here.leases.acquire('k', { waitMs }), { message: /^waitMs must be a whole number of milliseconds between 0 and 2147483647, or Infinity, but got / })
+    await assert.rejects(here.leases.acquire('k', { waitMs }), {
+      message: /^waitMs must be a whole number of milliseconds between 0 and 2147483647, or Infinity, but got /,
+    })
   }
   assert.equal(here.store.count('acquire'), 0)
   assert.equal(settling(here.leases.acquire('j', { waitMs: Number.POSITIVE_INFINITY })).state, 'pending')
-})) // biome-ignore format: one body
+})
 
 test('B019: a TTL too short to be kept alive is refused, with its reason; the shortest that is not works', async () => {
   const here = bed()

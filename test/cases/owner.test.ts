@@ -4,27 +4,30 @@ import { delayReply, pass } from '../../src/faults/index.js'
 import { createLeases, type Lease } from '../../src/index.js'
 import { bed, onBed, settling } from '../support/bed.js'
 
-test('B025: a release whose answer is late does not touch the lease that the same process took meanwhile', onBed(async (here) => {
-  const first = await here.runUntil(here.leases.acquire('k'))
-  here.store.plan((operation, nth) => (operation === 'release' && nth === 1 ? delayReply(120) : pass))
-  const releasing = settling(first.release())
-  const second = await here.runUntil(here.leases.acquire('k'))
-  assert.equal(releasing.state, 'pending')
-  await here.advance(2000)
-  assert.deepEqual([releasing.value, second.held, here.ownerOf('k')], ['released', true, second.owner])
-  assert.equal(await here.runUntil(second.release()), 'released')
-})) // biome-ignore format: one body
+onBed(
+  'B025: a release whose answer is late does not touch the lease that the same process took meanwhile',
+  async (here) => {
+    const first = await here.runUntil(here.leases.acquire('k'))
+    here.store.plan((operation, nth) => (operation === 'release' && nth === 1 ? delayReply(120) : pass))
+    const releasing = settling(first.release())
+    const second = await here.runUntil(here.leases.acquire('k'))
+    assert.equal(releasing.state, 'pending')
+    await here.advance(2000)
+    assert.deepEqual([releasing.value, second.held, here.ownerOf('k')], ['released', true, second.owner])
+    assert.equal(await here.runUntil(second.release()), 'released')
+  },
+)
 
-test('B025: nor does the release of one that had expired', onBed(async (here) => {
+onBed('B025: nor does the release of one that had expired', async (here) => {
   const first = await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
   await here.advance(1001)
   const second = await here.runUntil(here.leases.acquire('k'))
   assert.equal(await here.runUntil(first.release()), 'lost')
   await here.advance(2000)
   assert.deepEqual([second.held, here.ownerOf('k')], [true, second.owner])
-})) // biome-ignore format: one body
+})
 
-test('B039: the label is for people; two processes with the same one are two owners', onBed(async (here) => {
+onBed('B039: the label is for people; two processes with the same one are two owners', async (here) => {
   const twin = createLeases(here.server.connect(), { label: 'we', environment: here.env })
   const lease = await here.runUntil(here.leases.acquire('k'))
   assert.equal(await here.runUntil(twin.tryAcquire('k')), null)
@@ -32,62 +35,77 @@ test('B039: the label is for people; two processes with the same one are two own
   assert.notEqual(lease.owner, other.owner)
   await here.runUntil(twin.close())
   assert.deepEqual([lease.held, here.ownerOf('k')], [true, lease.owner])
-})) // biome-ignore format: one body
+})
 
-test('B073: a lease can be handed to other code and released there, or in the listener that hears of its loss', onBed(async (here) => {
-  const queue: Lease[] = [await here.runUntil(here.leases.acquire('k'))]
-  const consumer = async () => queue.shift()?.release()
-  assert.equal(await here.runUntil(consumer()), 'released')
+onBed(
+  'B073: a lease can be handed to other code and released there, or in the listener that hears of its loss',
+  async (here) => {
+    const queue: Lease[] = [await here.runUntil(here.leases.acquire('k'))]
+    const consumer = async () => queue.shift()?.release()
+    assert.equal(await here.runUntil(consumer()), 'released')
 
-  const lease = await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
-  const released = new Promise((resolve) => lease.signal.addEventListener('abort', () => resolve(lease.release())))
-  assert.equal(await here.runUntil(released), 'lost')
-  assert.equal(await here.runUntil(lease.release()), 'lost')
-})) // biome-ignore format: one body
+    const lease = await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
+    const released = new Promise((resolve) => lease.signal.addEventListener('abort', () => resolve(lease.release())))
+    assert.equal(await here.runUntil(released), 'lost')
+    assert.equal(await here.runUntil(lease.release()), 'lost')
+  },
+)
 
-test('B090: losing attempts write nothing: the key of a dead holder is free after its TTL, however many ask', onBed(async (here) => {
-  await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
-  const winners: number[] = []
-  const ask = async () => {
-    while (here.env.clock.now() < 1100) {
-      if (await here.others.tryAcquire('k')) winners.push(here.env.clock.now())
-      await new Promise<void>((resolve) => here.env.clock.timer(50, resolve))
+onBed(
+  'B090: losing attempts write nothing: the key of a dead holder is free after its TTL, however many ask',
+  async (here) => {
+    await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
+    const winners: number[] = []
+    const ask = async () => {
+      while (here.env.clock.now() < 1100) {
+        if (await here.others.tryAcquire('k')) winners.push(here.env.clock.now())
+        await new Promise<void>((resolve) => here.env.clock.timer(50, resolve))
+      }
     }
-  }
-  await here.runUntil(Promise.all(Array.from({ length: 20 }, ask)))
-  assert.deepEqual(winners, [1000])
-})) // biome-ignore format: one body
+    await here.runUntil(Promise.all(Array.from({ length: 20 }, ask)))
+    assert.deepEqual(winners, [1000])
+  },
+)
 
 test('B092: sweeping expired leases away during heavy locking touches no living one', async () => {
   const here = bed()
-  const living = await here.runUntil(Promise.all(Array.from({ length: 700 }, (_, n) => here.leases.acquire(`living ${n}`))))
+  const living = await here.runUntil(
+    Promise.all(Array.from({ length: 700 }, (_, n) => here.leases.acquire(`living ${n}`))),
+  )
   for (let round = 0; round < 6; round++) {
-    const dying = Array.from({ length: 700 }, (_, n) => here.leases.tryAcquire(`dying ${round} ${n}`, { heartbeat: false }))
+    const dying = Array.from({ length: 700 }, (_, n) =>
+      here.leases.tryAcquire(`dying ${round} ${n}`, { heartbeat: false }),
+    )
     await here.runUntil(Promise.all(dying))
     await here.advance(700)
   }
   const lost = living.filter((lease) => !lease.held || here.ownerOf(lease.key) !== lease.owner)
-  assert.deepEqual(lost.map((lease) => lease.key), [])
+  assert.deepEqual(
+    lost.map((lease) => lease.key),
+    [],
+  )
   await here.end()
 })
 
-test('B096: acquiring is one step in the store: of a hundred who ask in the same instant one has it', onBed(async (here) => {
+onBed('B096: acquiring is one step in the store: of a hundred who ask in the same instant one has it', async (here) => {
   for (let round = 0; round < 20; round++) {
-    const asked = await here.runUntil(Promise.all(Array.from({ length: 100 }, (_, n) => (n % 2 ? here.leases : here.others).tryAcquire('k'))))
+    const asked = await here.runUntil(
+      Promise.all(Array.from({ length: 100 }, (_, n) => (n % 2 ? here.leases : here.others).tryAcquire('k'))),
+    )
     const got = asked.filter((lease) => lease !== null)
     assert.equal(got.length, 1)
     await here.runUntil(Promise.all(got.map((lease) => lease.release())))
   }
-})) // biome-ignore format: one body
+})
 
-test('B188: the TTL of the holder decides, not that of who asks', onBed(async (here) => {
+onBed('B188: the TTL of the holder decides, not that of who asks', async (here) => {
   await here.runUntil(here.leases.acquire('k', { ttlMs: 30_000, heartbeat: false }))
   const impatient = settling(here.others.acquire('k', { ttlMs: 1000 }))
   await here.advance(29_999)
   assert.equal(impatient.state, 'pending')
   await here.advance(500)
   assert.equal(impatient.state, 'resolved')
-})) // biome-ignore format: one body
+})
 
 test('B224: the release of one who overran its TTL does not free the next holder', async () => {
   const here = bed({ ttlMs: 100 })
@@ -100,7 +118,7 @@ test('B224: the release of one who overran its TTL does not free the next holder
   await here.end()
 })
 
-test('B226: nobody gets in while a lease is renewed, with fifty contenders', onBed(async (here) => {
+onBed('B226: nobody gets in while a lease is renewed, with fifty contenders', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
   const contenders = Array.from({ length: 50 }, () => settling(here.others.acquire('k')))
   for (let i = 0; i < 200; i++) {
@@ -109,4 +127,4 @@ test('B226: nobody gets in while a lease is renewed, with fifty contenders', onB
   }
   assert.ok(contenders.every(({ state }) => state === 'pending'))
   assert.equal(lease.held, true)
-})) // biome-ignore format: one body
+})

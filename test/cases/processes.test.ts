@@ -35,7 +35,10 @@ async function told(what: string, args: readonly string[] = []): Promise<Told> {
 }
 
 function inTime({ abortedAfterMs, worstLateness }: Told): void {
-  assert.ok(abortedAfterMs < 1000 + worstLateness, `aborted after ${abortedAfterMs} ms; timers were ${worstLateness} ms late`)
+  assert.ok(
+    abortedAfterMs < 1000 + worstLateness,
+    `aborted after ${abortedAfterMs} ms; timers were ${worstLateness} ms late`,
+  )
 }
 
 /** Each process mostly sleeps, so several run at once. */

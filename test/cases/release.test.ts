@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { duplicate, loseReply, loseRequest, pass } from '../../src/faults/index.js'
-import { createLeases, LeaseLostError, sleep, StoreUnavailableError } from '../../src/index.js'
+import { createLeases, LeaseLostError, StoreUnavailableError, sleep } from '../../src/index.js'
 import { bed, settling } from '../support/bed.js'
 import { runChild } from '../support/child.js'
 
@@ -10,7 +10,12 @@ const EXITS = new URL('./children/exits.js', import.meta.url)
 test('B004 B028 B086: work that overran its TTL: run says so and keeps the result; an explicit release is a value', async () => {
   const here = bed({ ttlMs: 200 })
   const overrun = here.leases.run('k', { heartbeat: false }, () => sleep(here.env.clock, 400).then(() => 42))
-  const error = await here.runUntil(overrun.then(() => assert.fail('the overrun must not be missed'), (reason) => reason))
+  const error = await here.runUntil(
+    overrun.then(
+      () => assert.fail('the overrun must not be missed'),
+      (reason) => reason,
+    ),
+  )
   assert.ok(error instanceof LeaseLostError)
   assert.deepEqual([error.reason, error.result], ['expired', 42])
 
@@ -52,12 +57,14 @@ test('B116 B157: close stops the waits, lets the work end, releases, and only th
   )
   await here.runUntil(here.others.acquire('taken'))
   const waiting = settling(leases.acquire('taken'))
-  const working = settling(leases.run('k', async (lease) => {
-    await new Promise((resolve) => lease.signal.addEventListener('abort', resolve))
-    order.push(`told: ${lease.signal.reason.reason}`)
-    await sleep(here.env.clock, 500)
-    order.push('work ended')
-  })) // biome-ignore format: one call
+  const working = settling(
+    leases.run('k', async (lease) => {
+      await new Promise((resolve) => lease.signal.addEventListener('abort', resolve))
+      order.push(`told: ${lease.signal.reason.reason}`)
+      await sleep(here.env.clock, 500)
+      order.push('work ended')
+    }),
+  )
   await here.advance(100)
   const closing = leases.close()
   await here.advance(0)
@@ -82,7 +89,9 @@ test('B116: work that does not end holds up close until its deadline, and no lon
 test('B122: releases whose connection breaks are each their own problem: every call settles, nothing is freed twice', async () => {
   const here = bed()
   const random = here.env.random.fork('faults')
-  here.store.plan((operation) => (operation === 'release' ? random.pick([pass, loseReply, loseRequest, duplicate(50)]) : pass))
+  here.store.plan((operation) =>
+    operation === 'release' ? random.pick([pass, loseReply, loseRequest, duplicate(50)]) : pass,
+  )
   const results = new Map<string, number>()
   const one = async (n: number) => {
     for (let round = 0; round < 20; round++) {
@@ -93,7 +102,10 @@ test('B122: releases whose connection breaks are each their own problem: every c
     }
   }
   await here.runUntil(Promise.all(Array.from({ length: 30 }, (_, n) => one(n))))
-  assert.equal([...results.values()].reduce((sum, each) => sum + each), 600)
+  assert.equal(
+    [...results.values()].reduce((sum, each) => sum + each),
+    600,
+  )
   assert.ok((results.get('released') ?? 0) > 300, JSON.stringify([...results]))
   await here.end()
 })
@@ -104,7 +116,11 @@ test('B172: a release whose request or answer is lost is asked again within its 
     here.store.plan((operation, nth) => (operation === 'release' && nth === 1 ? fault : pass))
     const lease = await here.runUntil(here.leases.acquire('k'))
     const began = here.env.clock.now()
-    assert.equal(await here.runUntil(lease.release()), 'released', `${fault.kind}: it was held to the end, and is free now`)
+    assert.equal(
+      await here.runUntil(lease.release()),
+      'released',
+      `${fault.kind}: it was held to the end, and is free now`,
+    )
     assert.ok(here.env.clock.now() - began <= 2 * 166)
     assert.ok(await here.runUntil(here.others.tryAcquire('k')))
     await here.end()
@@ -115,7 +131,12 @@ test('B201: one release that fails does not stop close from releasing the others
   const here = bed()
   for (let n = 0; n < 10; n++) await here.runUntil(here.leases.acquire(`k${n}`))
   here.store.plan((operation, _, key) => (operation === 'release' && key?.name === 'k3' ? loseRequest : pass))
-  const error = await here.runUntil(here.leases.close().then(() => assert.fail('one could not be released'), (reason) => reason))
+  const error = await here.runUntil(
+    here.leases.close().then(
+      () => assert.fail('one could not be released'),
+      (reason) => reason,
+    ),
+  )
   assert.ok(error instanceof StoreUnavailableError)
   assert.match(error.message, /could not release "k3":/)
   assert.equal(error.errors.length, 1)

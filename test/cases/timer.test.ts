@@ -15,7 +15,10 @@ test('B008 B196: the work ends while a renewal is in flight: after it has settle
   const calls = ['acquire', 'renew', 'release'] as const
   const before = calls.map((call) => here.store.count(call))
   await here.advance(3000)
-  assert.deepEqual(calls.map((call) => here.store.count(call)), before)
+  assert.deepEqual(
+    calls.map((call) => here.store.count(call)),
+    before,
+  )
   await here.end()
 })
 
@@ -49,7 +52,9 @@ for (const [how, stdout] of [
 test('B036: much contention and short work, released without waiting: no loss is reported, nobody crashes', async () => {
   const here = bed({ ttlMs: 300 })
   const random = here.env.random.fork('work')
-  here.store.plan((operation) => (operation === 'renew' ? { kind: 'delay-reply', ms: random.below(40) } : { kind: 'pass' }))
+  here.store.plan((operation) =>
+    operation === 'renew' ? { kind: 'delay-reply', ms: random.below(40) } : { kind: 'pass' },
+  )
   const worker = async (n: number) => {
     for (let cycle = 0; cycle < 100; cycle++) {
       const lease = await here.leases.acquire(`k${n % 8}`)
@@ -58,7 +63,10 @@ test('B036: much contention and short work, released without waiting: no loss is
     }
   }
   await here.runUntil(Promise.all(Array.from({ length: 32 }, (_, n) => worker(n))))
-  assert.deepEqual(here.events.filter((event) => event.type === 'lost'), [])
+  assert.deepEqual(
+    here.events.filter((event) => event.type === 'lost'),
+    [],
+  )
   assert.ok(here.store.count('renew') > 500, 'renewals and releases must have met')
   await here.end()
 })
@@ -82,7 +90,10 @@ test('B083: a lease that is never released is renewed until maxHoldMs, where tha
   await here.advance(9_999)
   assert.equal(here.events.filter((event) => event.type === 'lost').length, 0)
   await here.advance(2000)
-  assert.deepEqual(here.events.flatMap((event) => (event.type === 'lost' ? [event.reason] : [])), ['max-hold'])
+  assert.deepEqual(
+    here.events.flatMap((event) => (event.type === 'lost' ? [event.reason] : [])),
+    ['max-hold'],
+  )
   assert.deepEqual([here.ownerOf('k'), here.env.clock.pendingTimers], [null, 0])
   await here.end()
 })
@@ -134,7 +145,7 @@ test('B200: a lease taken at any moment after the last one was released is renew
   await here.end()
 })
 
-test('B200: two leases of one store are renewed each on its own', onBed(async (here) => {
+onBed('B200: two leases of one store are renewed each on its own', async (here) => {
   const second = createLeases(here.store, { ttlMs: 1000, environment: here.env })
   const first = await here.runUntil(here.leases.acquire('a'))
   const other = await here.runUntil(second.acquire('b'))
@@ -142,4 +153,4 @@ test('B200: two leases of one store are renewed each on its own', onBed(async (h
   await here.advance(5000)
   assert.equal(other.held, true)
   await here.runUntil(second.close())
-})) // biome-ignore format: one body
+})

@@ -32,9 +32,14 @@ test('B002 B058: a renewal that needs two attempts counts from the send of the o
 })
 
 test('B058: an answer after the call time-out but before the deadline counts by its send time; one after it does not', async () => {
-  for (const [late, held] of [[500, true], [1100, false]] as const) {
+  for (const [late, held] of [
+    [500, true],
+    [1100, false],
+  ] as const) {
     const here = bed()
-    here.store.plan((operation, nth) => (operation === 'renew' && nth === 1 ? delayReply(late) : operation === 'renew' ? { kind: 'lose-request' } : pass))
+    here.store.plan((operation, nth) =>
+      operation === 'renew' && nth === 1 ? delayReply(late) : operation === 'renew' ? { kind: 'lose-request' } : pass,
+    )
     const lease = await here.runUntil(here.leases.acquire('k'))
     await here.advance(1000)
     assert.equal(lease.held, held, `an answer ${late} ms late`)
@@ -45,28 +50,30 @@ test('B058: an answer after the call time-out but before the deadline counts by 
 
 test('B058 B071: a grant that arrives when nothing is left of it is not handed out', async () => {
   const here = bed({ ttlMs: 100, renewEveryMs: 20, callTimeoutMs: 76 })
-  here.store.plan((operation, nth) => (operation === 'acquire' && nth === 1 ? delayReply(97) : operation === 'acquire' ? { kind: 'lose-request' } : pass))
+  here.store.plan((operation, nth) =>
+    operation === 'acquire' && nth === 1 ? delayReply(97) : operation === 'acquire' ? { kind: 'lose-request' } : pass,
+  )
   await assert.rejects(here.runUntil(here.leases.acquire('k', { waitMs: 500 })), { code: 'ERR_LEASE_UNAVAILABLE' })
   await here.advance(1000)
   assert.equal(here.ownerOf('k'), null)
   await here.end()
 })
 
-test('B071 B110: at the deadline exactly it is not held; strictly before it, it is', onBed(async (here) => {
+onBed('B071 B110: at the deadline exactly it is not held; strictly before it, it is', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
   await here.advance(987.9)
   assert.deepEqual([lease.held, lease.signal.aborted], [true, false])
   here.env.clock.block(0.1)
   assert.equal(here.env.clock.now(), 988)
   assert.deepEqual([lease.remainingMs, lease.held, lease.signal.aborted], [0, false, true])
-})) // biome-ignore format: one body
+})
 
-test('B071: a renewal that the store refuses is unmistakable', onBed(async (here) => {
+onBed('B071: a renewal that the store refuses is unmistakable', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
   await here.others.revoke('k', { force: true })
   await assert.rejects(here.runUntil(lease.renew()), { code: 'ERR_LEASE_LOST', reason: 'missing' })
   assert.deepEqual([lease.held, lease.remainingMs], [false, 0])
-})) // biome-ignore format: one body
+})
 
 test('B110: where a store grants less than was asked for (whole seconds), the deadline follows what it granted', async () => {
   const here = bed({ ttlMs: 1900 })

@@ -20,7 +20,10 @@ test('B040: a client that vanishes after any of its calls leaves a key that anot
       left = -1
       const cutAt = here.env.clock.now()
       await here.runUntil(here.others.acquire('k'))
-      assert.ok(here.env.clock.now() - cutAt <= 1000 + 250, `${fault.kind} after ${calls} calls: ${here.env.clock.now() - cutAt} ms`)
+      assert.ok(
+        here.env.clock.now() - cutAt <= 1000 + 250,
+        `${fault.kind} after ${calls} calls: ${here.env.clock.now() - cutAt} ms`,
+      )
       await here.end()
     }
   }
@@ -47,15 +50,18 @@ test('B051: a release at any moment around the start of a wait is heard, with ev
   await here.end()
 })
 
-test('B082: the holder is dead and nobody notifies: a waiter without a limit has the key within the TTL and a poll', onBed(async (here) => {
-  await here.runUntil(here.others.acquire('k', { heartbeat: false }))
-  here.store.loseRequests('hint')
-  const lease = await here.runUntil(here.leases.acquire('k'))
-  assert.ok(lease.held)
-  assert.ok(here.env.clock.now() >= 1000 && here.env.clock.now() <= 1250, `${here.env.clock.now()} ms`)
-})) // biome-ignore format: one body
+onBed(
+  'B082: the holder is dead and nobody notifies: a waiter without a limit has the key within the TTL and a poll',
+  async (here) => {
+    await here.runUntil(here.others.acquire('k', { heartbeat: false }))
+    here.store.loseRequests('hint')
+    const lease = await here.runUntil(here.leases.acquire('k'))
+    assert.ok(lease.held)
+    assert.ok(here.env.clock.now() >= 1000 && here.env.clock.now() <= 1250, `${here.env.clock.now()} ms`)
+  },
+)
 
-test('B088: a waiter that is woken and loses the race waits on: ten wait, ten are served', onBed(async (here) => {
+onBed('B088: a waiter that is woken and loses the race waits on: ten wait, ten are served', async (here) => {
   const holder = await here.runUntil(here.others.acquire('k'))
   const served: number[] = []
   const waiter = async (n: number) => {
@@ -69,16 +75,28 @@ test('B088: a waiter that is woken and loses the race waits on: ten wait, ten ar
   await here.runUntil(holder.release())
   await here.runUntil(all)
   assert.equal(new Set(served).size, 10)
-})) // biome-ignore format: one body
+})
 
-test('B129: waiting for oneself ends when the wait does, with a hint; two managers of one process are two clients', onBed(async (here) => {
-  const second = createLeases(here.store, { environment: here.env, label: 'we' })
-  await here.runUntil(here.leases.acquire('k'))
-  await assert.rejects(here.runUntil(here.leases.acquire('k', { waitMs: 100 })), { code: 'ERR_LEASE_HELD', message: /this process holds it itself/ })
-  await assert.rejects(here.runUntil(second.acquire('k', { waitMs: 100 })), { code: 'ERR_LEASE_HELD', message: /is held by we/ })
-  await assert.rejects(here.runUntil(here.others.acquire('k', { waitMs: 100 })), (error: Error) => !/itself/.test(error.message))
-  await here.runUntil(second.close())
-})) // biome-ignore format: one body
+onBed(
+  'B129: waiting for oneself ends when the wait does, with a hint; two managers of one process are two clients',
+  async (here) => {
+    const second = createLeases(here.store, { environment: here.env, label: 'we' })
+    await here.runUntil(here.leases.acquire('k'))
+    await assert.rejects(here.runUntil(here.leases.acquire('k', { waitMs: 100 })), {
+      code: 'ERR_LEASE_HELD',
+      message: /this process holds it itself/,
+    })
+    await assert.rejects(here.runUntil(second.acquire('k', { waitMs: 100 })), {
+      code: 'ERR_LEASE_HELD',
+      message: /is held by we/,
+    })
+    await assert.rejects(
+      here.runUntil(here.others.acquire('k', { waitMs: 100 })),
+      (error: Error) => !/itself/.test(error.message),
+    )
+    await here.runUntil(second.close())
+  },
+)
 
 test('B154: a waiter whose grant ran out while its own process was stopped is not told that it holds the key', async () => {
   const here = bed()
@@ -98,22 +116,25 @@ test('B154: a waiter whose grant ran out while its own process was stopped is no
   await here.end()
 })
 
-test('B158: of fifty waiters 48 are cancelled at once; the two that are left are served, and nothing else stays', onBed(async (here) => {
-  const holder = await here.runUntil(here.others.acquire('k'))
-  const cancel = new AbortController()
-  const cancelled = Array.from({ length: 48 }, () => settling(here.leases.acquire('k', { signal: cancel.signal })))
-  const left = [0, 1].map(() => here.leases.acquire('k').then((lease) => lease.release()))
-  await here.advance(100)
-  cancel.abort()
-  await here.advance(0)
-  assert.ok(cancelled.every(({ state }) => state === 'rejected'))
-  await here.runUntil(holder.release())
-  assert.deepEqual(await here.runUntil(Promise.all(left)), ['released', 'released'])
-  await here.advance(1)
-  assert.deepEqual([here.ownerOf('k'), here.env.clock.pendingTimers], [null, 0])
-})) // biome-ignore format: one body
+onBed(
+  'B158: of fifty waiters 48 are cancelled at once; the two that are left are served, and nothing else stays',
+  async (here) => {
+    const holder = await here.runUntil(here.others.acquire('k'))
+    const cancel = new AbortController()
+    const cancelled = Array.from({ length: 48 }, () => settling(here.leases.acquire('k', { signal: cancel.signal })))
+    const left = [0, 1].map(() => here.leases.acquire('k').then((lease) => lease.release()))
+    await here.advance(100)
+    cancel.abort()
+    await here.advance(0)
+    assert.ok(cancelled.every(({ state }) => state === 'rejected'))
+    await here.runUntil(holder.release())
+    assert.deepEqual(await here.runUntil(Promise.all(left)), ['released', 'released'])
+    await here.advance(1)
+    assert.deepEqual([here.ownerOf('k'), here.env.clock.pendingTimers], [null, 0])
+  },
+)
 
-test('B168: whatever is written to the record of a lease, it never outlives its TTL', onBed(async (here) => {
+onBed('B168: whatever is written to the record of a lease, it never outlives its TTL', async (here) => {
   const left = async () => (await here.runUntil(here.others.inspect('k')))?.remainingMs ?? 0
   const bounded = async () => assert.ok((await left()) <= 1000, `${await left()} ms`)
   const lease = await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
@@ -128,7 +149,7 @@ test('B168: whatever is written to the record of a lease, it never outlives its 
   await assert.rejects(here.runUntil(lease.renew()), { reason: 'revoked' })
   await here.advance(1000)
   assert.equal(await left(), 0)
-})) // biome-ignore format: one body
+})
 
 test('B176: a try that failed in a broken moment leaves nothing that could hold the key later', async () => {
   for (const fault of [loseReply, loseRequest]) {
@@ -143,14 +164,20 @@ test('B176: a try that failed in a broken moment leaves nothing that could hold 
   }
 })
 
-test('B223: waiters that gave up are gone at once: after the release the key is free in the same tick', onBed(async (here) => {
-  const holder = await here.runUntil(here.others.acquire('k'))
-  const waiters = [settling(here.leases.acquire('k', { waitMs: 50 })), settling(here.others.acquire('k', { waitMs: 50 }))]
-  await here.advance(60)
-  assert.ok(waiters.every(({ state }) => state === 'rejected'))
-  const released = holder.release()
-  const [seen, lease] = await here.runUntil(Promise.all([here.leases.inspect('k'), here.leases.tryAcquire('k')]))
-  assert.equal(seen, null)
-  assert.ok(lease?.held)
-  assert.equal(await here.runUntil(released), 'released')
-})) // biome-ignore format: one body
+onBed(
+  'B223: waiters that gave up are gone at once: after the release the key is free in the same tick',
+  async (here) => {
+    const holder = await here.runUntil(here.others.acquire('k'))
+    const waiters = [
+      settling(here.leases.acquire('k', { waitMs: 50 })),
+      settling(here.others.acquire('k', { waitMs: 50 })),
+    ]
+    await here.advance(60)
+    assert.ok(waiters.every(({ state }) => state === 'rejected'))
+    const released = holder.release()
+    const [seen, lease] = await here.runUntil(Promise.all([here.leases.inspect('k'), here.leases.tryAcquire('k')]))
+    assert.equal(seen, null)
+    assert.ok(lease?.held)
+    assert.equal(await here.runUntil(released), 'released')
+  },
+)

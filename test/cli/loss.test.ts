@@ -199,7 +199,7 @@ describe('B031: holdfast itself is ended', () => {
   })
 
   test('a fault of its own: the tree is killed, one line, exit 70', async () => {
-    const planted = 'data:text/javascript,setTimeout(()=>{throw new Error(`planted`)},500)'
+    const planted = 'data:text/javascript,setTimeout(()=>{throw(Error(`planted`))},500)'
     const runner = cli.start(['run', '--ttl', '1s', 'fault', '--', 'sh', '-c', FAMILY], {
       env: { NODE_OPTIONS: `--import=${planted}` },
     })

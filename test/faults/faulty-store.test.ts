@@ -1,6 +1,19 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { breakOff, delayReply, delayRequest, duplicate, type Fault, type FaultyStore, faultyStore, hang, loseReply, loseRequest, pass, refuse } from '../../src/faults/index.js'
+import {
+  breakOff,
+  delayReply,
+  delayRequest,
+  duplicate,
+  type Fault,
+  type FaultyStore,
+  faultyStore,
+  hang,
+  loseReply,
+  loseRequest,
+  pass,
+  refuse,
+} from '../../src/faults/index.js'
 import { type Claim, type Store, StoreError } from '../../src/index.js'
 import { type VirtualEnvironment, virtualEnvironment } from '../../src/simulation/index.js'
 import { type MemoryServer, memoryServer } from '../../src/stores/memory.js'
@@ -8,7 +21,16 @@ import { settling } from '../support/bed.js'
 
 const KEY = { namespace: 'n', name: 'k' }
 const call = { signal: new AbortController().signal }
-const claim = (owner: string): Claim => ({ key: KEY, owner, ttlMs: 1000, lockDelayMs: 0, minHoldMs: 0, fenceFloor: 0n, queue: false, life: { pids: [1] } })
+const claim = (owner: string): Claim => ({
+  key: KEY,
+  owner,
+  ttlMs: 1000,
+  lockDelayMs: 0,
+  minHoldMs: 0,
+  fenceFloor: 0n,
+  queue: false,
+  life: { pids: [1] },
+})
 
 interface Seen {
   readonly env: VirtualEnvironment
@@ -22,7 +44,10 @@ interface Seen {
 async function acquiring(fault: Fault): Promise<Seen> {
   const env = virtualEnvironment(1)
   const server = memoryServer({ environment: env })
-  const store = faultyStore(server.connect(), { clock: env.clock, plan: (operation) => (operation === 'acquire' ? fault : pass) })
+  const store = faultyStore(server.connect(), {
+    clock: env.clock,
+    plan: (operation) => (operation === 'acquire' ? fault : pass),
+  })
   const seen = settling<unknown>(store.acquire(claim('o'), call))
   await env.advance(0)
   return { env, server, store, seen, taken: () => server.truth(KEY) !== null }
@@ -48,7 +73,10 @@ test('delay-reply: executed now, answered later', async () => {
 })
 
 test('lose-request and lose-reply: never answered; executed or not', async () => {
-  for (const [fault, executed] of [[loseRequest, false], [loseReply, true]] as const) {
+  for (const [fault, executed] of [
+    [loseRequest, false],
+    [loseReply, true],
+  ] as const) {
     const { env, seen, taken, store } = await acquiring(fault)
     const before = taken()
     store.heal()
@@ -67,7 +95,11 @@ test('hang: arrives, and is answered, when the store heals', async () => {
 })
 
 test('fail: the effect is what it says, and what it says of it is true', async () => {
-  for (const [fault, effect, executed] of [[refuse, 'none', false], [breakOff(true), 'unknown', true], [breakOff(false), 'unknown', false]] as const) {
+  for (const [fault, effect, executed] of [
+    [refuse, 'none', false],
+    [breakOff(true), 'unknown', true],
+    [breakOff(false), 'unknown', false],
+  ] as const) {
     const { seen, taken } = await acquiring(fault)
     assert.ok(seen.error instanceof StoreError)
     assert.deepEqual([seen.error.effect, taken()], [effect, executed])
@@ -99,11 +131,20 @@ test('commands name the operations they are for; counts go by operation; heal en
   })
   await store.release({ key: KEY, owner: 'o' }, call)
   await store.probe(call)
-  assert.deepEqual(calls, [['release', 1, KEY, 'o'], ['probe', 1, undefined, undefined]])
+  assert.deepEqual(calls, [
+    ['release', 1, KEY, 'o'],
+    ['probe', 1, undefined, undefined],
+  ])
 })
 
 test('hints are lost, late, doubled or kept like everything else', async () => {
-  for (const [fault, expected] of [[pass, 1], [loseRequest, 0], [duplicate(10), 2], [delayReply(10), 1], [hang, 0]] as const) {
+  for (const [fault, expected] of [
+    [pass, 1],
+    [loseRequest, 0],
+    [duplicate(10), 2],
+    [delayReply(10), 1],
+    [hang, 0],
+  ] as const) {
     const env = virtualEnvironment(1)
     const store = faultyStore(memoryServer({ environment: env }).connect(), { clock: env.clock })
     store.plan((operation) => (operation === 'hint' ? fault : pass))
@@ -122,7 +163,13 @@ test('optional members are there where the inner store has them, and what it is 
   const { list: _list, revoke: _revoke, watch: _watch, ...bare } = inner
   const full = faultyStore(inner, { clock: env.clock })
   const plain = faultyStore({ ...bare, location: '/a/file' } satisfies Store, { clock: env.clock })
-  assert.deepEqual(['list', 'revoke', 'watch', 'location'].map((name) => name in full), [true, true, true, false])
-  assert.deepEqual(['list', 'revoke', 'watch', 'location'].map((name) => name in plain), [false, false, false, true])
+  assert.deepEqual(
+    ['list', 'revoke', 'watch', 'location'].map((name) => name in full),
+    [true, true, true, false],
+  )
+  assert.deepEqual(
+    ['list', 'revoke', 'watch', 'location'].map((name) => name in plain),
+    [false, false, false, true],
+  )
   assert.deepEqual([full.name, full.traits], ['faulty(memory)', inner.traits])
 })

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { delayReply, delayRequest, duplicate, type Fault, faultyStore, loseReply, loseRequest, pass } from '../../src/faults/index.js'
+import {
+  delayReply,
+  delayRequest,
+  duplicate,
+  type Fault,
+  faultyStore,
+  loseReply,
+  loseRequest,
+  pass,
+} from '../../src/faults/index.js'
 import { createLeases, LeaseError, type LeaseEvent, sleep } from '../../src/index.js'
 import { virtualEnvironment } from '../../src/simulation/index.js'
 import { memoryServer } from '../../src/stores/memory.js'
@@ -17,7 +26,13 @@ async function trace(seed: number): Promise<string[]> {
     const plan = (): Fault =>
       faults.chance(0.7)
         ? pass
-        : faults.pick([loseReply, loseRequest, delayReply(faults.below(300)), delayRequest(faults.below(300)), duplicate(50)])
+        : faults.pick([
+            loseReply,
+            loseRequest,
+            delayReply(faults.below(300)),
+            delayRequest(faults.below(300)),
+            duplicate(50),
+          ])
     const store = faultyStore(server.connect(), { clock: env.clock, plan })
     const observe = ({ type, ...facts }: LeaseEvent) => {
       const error = 'error' in facts ? { error: String(facts.error) } : {}
@@ -26,9 +41,11 @@ async function trace(seed: number): Promise<string[]> {
     }
     const leases = createLeases(store, { ttlMs: 1000, environment: env, observe, label: name })
     for (let round = 0; round < 10; round++) {
-      await leases.run('k', { waitMs: 3000 }, () => sleep(env.clock, env.random.below(1500))).catch((error) => {
-        if (!(error instanceof LeaseError)) throw error
-      })
+      await leases
+        .run('k', { waitMs: 3000 }, () => sleep(env.clock, env.random.below(1500)))
+        .catch((error) => {
+          if (!(error instanceof LeaseError)) throw error
+        })
     }
     await leases.close().catch(() => {})
   })

@@ -24,7 +24,13 @@ test('B222: the check finds a store that grants a held key, a release that never
   }
   let fence = 10n ** 18n
   await found(
-    { store: (store) => ({ ...store, traits: store.traits, acquire: async ({ ttlMs }) => ({ kind: 'granted', fence: ++fence, ttlMs }) }) },
+    {
+      store: (store) => ({
+        ...store,
+        traits: store.traits,
+        acquire: async ({ ttlMs }) => ({ kind: 'granted', fence: ++fence, ttlMs }),
+      }),
+    },
     /two hold it/,
   )
   await found(
@@ -34,7 +40,10 @@ test('B222: the check finds a store that grants a held key, a release that never
   await found(
     {
       acquire: (leases, signal) =>
-        Promise.race([leases.acquire('k'), new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))]),
+        Promise.race([
+          leases.acquire('k'),
+          new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+        ]),
     },
     /the key is left taken|not settled|held/,
   )

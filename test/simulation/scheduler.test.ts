@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sleep } from '../../src/index.js'
-import { SeededRandom, Scheduler, virtualEnvironment } from '../../src/simulation/index.js'
+import { Scheduler, SeededRandom, virtualEnvironment } from '../../src/simulation/index.js'
 
 test('events run in the order of their times, and of their making where the times are equal', async () => {
   const scheduler = new Scheduler()
@@ -10,7 +10,10 @@ test('events run in the order of their times, and of their making where the time
   const ran: typeof made = []
   for (const each of made) scheduler.at(each.time, () => ran.push(each))
   await scheduler.advance(50)
-  assert.deepEqual(ran, [...made].sort((a, b) => a.time - b.time || a.n - b.n))
+  assert.deepEqual(
+    ran,
+    [...made].sort((a, b) => a.time - b.time || a.n - b.n),
+  )
 })
 
 test('what is settled runs to its end before the next event, through any number of steps', async () => {

@@ -37,7 +37,8 @@ test('B147: a writer that holds the file for long stalls nothing but the calls t
       // No verdict, and certainly nothing done; reading goes on.
       const renewal = store.renew({ ...held, fence: grant.fence }, call())
       const other = store.acquire(claim({ name: 'other' }), call())
-      const isRefusal = (error: unknown) => error instanceof StoreError && error.effect === 'none' && /was locked/.test(error.message)
+      const isRefusal = (error: unknown) =>
+        error instanceof StoreError && error.effect === 'none' && /was locked/.test(error.message)
       await Promise.all([renewal, other].map((refused) => assert.rejects(refused, isRefusal)))
       assert.equal((await store.acquire(claim(), call())).kind, 'held')
       const cancelled = new AbortController()
@@ -80,7 +81,9 @@ test('B150: a contender paused between its look and its take takes nothing from 
       const late = store.acquire(claim({ name, ttlMs: 4_000 }), call())
       await sleep(20)
       outsider
-        .prepare("UPDATE holdfast_leases SET owner = 'winner', fence = fence + 1, expires = ?, term = 9000 WHERE name = ?")
+        .prepare(
+          "UPDATE holdfast_leases SET owner = 'winner', fence = fence + 1, expires = ?, term = 9000 WHERE name = ?",
+        )
         .run(hostNow() + 9_000, name)
       outsider.exec('COMMIT')
       outsider.close()
@@ -154,7 +157,11 @@ test('B198: a renewal whose answer was lost is recognised when it is asked again
     const grant = await store.acquire(held, call())
     assert.ok(grant.kind === 'granted')
     for (let i = 0; i < 3; i++) {
-      assert.deepEqual(await store.renew({ ...held, fence: grant.fence }, call()), { kind: 'renewed', fence: grant.fence, ttlMs: 1_000 })
+      assert.deepEqual(await store.renew({ ...held, fence: grant.fence }, call()), {
+        kind: 'renewed',
+        fence: grant.fence,
+        ttlMs: 1_000,
+      })
     }
     await store.close()
   })
@@ -200,7 +207,10 @@ test('B040: whatever a killed writer had begun is undone, and the key can be tak
       }
       assert.ok(hostNow() - began < 350)
     }
-    assert.deepEqual(withRaw(`${folder}/leases.db`, (raw) => raw.prepare('PRAGMA integrity_check').get()), { integrity_check: 'ok' })
+    assert.deepEqual(
+      withRaw(`${folder}/leases.db`, (raw) => raw.prepare('PRAGMA integrity_check').get()),
+      { integrity_check: 'ok' },
+    )
     await store.close()
   })
 })

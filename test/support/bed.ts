@@ -1,5 +1,6 @@
 /** What most tests of the core need: a memory server, a client of it to which faults happen, and virtual time. */
 import assert from 'node:assert/strict'
+import test from 'node:test'
 import { type FaultyStore, faultyStore } from '../../src/faults/index.js'
 import { createLeases, type LeaseEvent, type Leases, type LeasesOptions } from '../../src/index.js'
 import { type VirtualEnvironment, virtualEnvironment } from '../../src/simulation/index.js'
@@ -51,17 +52,21 @@ export function bed(options: LeasesOptions = {}, seed: string | number = 1): Bed
   }
 }
 
-/** Runs a test body on a bed, and ends the bed whatever happens. */
-export function onBed(body: (bed: Bed) => Promise<void>, options: LeasesOptions = {}): () => Promise<void> {
-  return async () => {
+/** A test on a bed of its own, which must be clean when the test has ended. */
+export function onBed(name: string, body: (bed: Bed) => Promise<void>, options: LeasesOptions = {}): void {
+  test(name, async () => {
     const here = bed(options)
     await body(here)
     await here.end()
-  }
+  })
 }
 
 /** How a promise stands, without waiting for it: look after time has passed. */
-export function settling<T>(work: Promise<T>): { state: 'pending' | 'resolved' | 'rejected'; value?: T; error?: unknown } {
+export function settling<T>(work: Promise<T>): {
+  state: 'pending' | 'resolved' | 'rejected'
+  value?: T
+  error?: unknown
+} {
   const seen: ReturnType<typeof settling<T>> = { state: 'pending' }
   work.then(
     (value) => Object.assign(seen, { state: 'resolved', value }),

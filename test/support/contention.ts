@@ -68,7 +68,9 @@ export async function contend({ processes, waiters, seconds, killsPerSecond = 0 
       workers[slot] = start(slot)
     }
     await Promise.all(workers.map(stopWorker))
-    const holds = referee.prepare('SELECT fence, pid, waiter, entered, exited FROM holds ORDER BY entered').all() as Hold[]
+    const holds = referee
+      .prepare('SELECT fence, pid, waiter, entered, exited FROM holds ORDER BY entered')
+      .all() as Hold[]
     return { ...judge(holds, killedAt, processes * waiters), kills: killedAt.size, falseLosses }
   } finally {
     for (const worker of workers) worker.kill('SIGKILL')
@@ -87,7 +89,8 @@ export function judge(holds: readonly Hold[], killedAt: ReadonlyMap<number, numb
     served[hold.waiter] = (served[hold.waiter] ?? 0) + 1
     if (last) {
       const end = last.exited ?? killedAt.get(last.pid) ?? Number.POSITIVE_INFINITY
-      if (hold.entered < end) overlaps.push(`fence ${hold.fence} began ${(end - hold.entered).toFixed(3)} ms before ${last.fence} ended`)
+      if (hold.entered < end)
+        overlaps.push(`fence ${hold.fence} began ${(end - hold.entered).toFixed(3)} ms before ${last.fence} ended`)
       if (hold.fence <= last.fence) fencesOutOfOrder++
     }
     last = hold

@@ -49,7 +49,12 @@ export async function handOver(seed: number, wrong: Break = {}): Promise<string 
   const waiter = async (leases: Leases) => {
     const cancel = new AbortController()
     const reason = new Error('cancelled')
-    const [from, until, holdMs, cancels] = [random.below(MOMENTS), random.below(MOMENTS), random.below(3), random.chance(0.6)]
+    const [from, until, holdMs, cancels] = [
+      random.below(MOMENTS),
+      random.below(MOMENTS),
+      random.below(3),
+      random.chance(0.6),
+    ]
     if (cancels) void moment(from + until).then(() => cancel.abort(reason))
     await moment(from)
     try {
@@ -76,4 +81,3 @@ export async function handOver(seed: number, wrong: Break = {}): Promise<string 
   }
   return problems.length > 0 ? problems.join('; ') : null
 }
-

@@ -101,7 +101,9 @@ async function refused(leases: Leases, signal: AbortSignal, n: number): Promise<
 async function lost(leases: Leases, store: FaultyStore, signal: AbortSignal, n: number): Promise<void> {
   const held = []
   for (let i = 0; i < n; i++) held.push(await leases.acquire(`lost ${i}`, { signal, heartbeat: false }))
-  const told = held.map((lease) => new Promise((resolve) => (lease.held ? lease.signal.addEventListener('abort', resolve) : resolve(0))))
+  const told = held.map(
+    (lease) => new Promise((resolve) => (lease.held ? lease.signal.addEventListener('abort', resolve) : resolve(0))),
+  )
   store.hang()
   // The timers of a lease do not keep a process running.
   const running = setInterval(() => {}, 1000)

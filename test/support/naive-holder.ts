@@ -25,7 +25,12 @@ export interface Mistakes {
   readonly ignoresNo?: boolean
 }
 
-export async function naiveHolder(store: Store, env: Environment, name: string, mistakes: Mistakes = {}): Promise<Holder> {
+export async function naiveHolder(
+  store: Store,
+  env: Environment,
+  name: string,
+  mistakes: Mistakes = {},
+): Promise<Holder> {
   const { clock } = env
   const ttlMs = 1000
   const ref = { key: { namespace: 'default', name }, owner: env.random.id() }

@@ -42,12 +42,23 @@ async function ask(replies: readonly Reply[], cancelAt = Number.NaN, budgetMs = 
     })
   }
   const owner = new Owner(KEY, env.random.id())
-  const claim: Claim = { key: KEY, owner: owner.owner, ttlMs: 1000, lockDelayMs: 0, minHoldMs: 0, fenceFloor: 0n, queue: false, life: { pids: [1] } }
+  const claim: Claim = {
+    key: KEY,
+    owner: owner.owner,
+    ttlMs: 1000,
+    lockDelayMs: 0,
+    minHoldMs: 0,
+    fenceFloor: 0n,
+    queue: false,
+    life: { pids: [1] },
+  }
   const cancel = new AbortController()
   if (!Number.isNaN(cancelAt)) env.clock.timer(cancelAt, () => cancel.abort(new Error('cancelled')))
   let lateGrants = 0
   const limits = { callTimeoutMs: CALL_MS, budgetMs, signal: cancel.signal }
-  const result = await env.runUntil(attempt({ acquire } as Partial<Store> as Store, env.clock, claim, owner, limits, () => lateGrants++))
+  const result = await env.runUntil(
+    attempt({ acquire } as Partial<Store> as Store, env.clock, claim, owner, limits, () => lateGrants++),
+  )
   const settledAt = env.clock.now()
   // As its caller does with an owner whose claim may stand in the store.
   if (result.kind === 'unavailable' && result.suspect) owner.retired = true
@@ -65,17 +76,26 @@ test('a verdict to the first question is the result, with the time of its send',
 test('certainly not executed: not asked again, and nothing is suspect', async () => {
   for (const name of ['none', 'unsafe'] as const) {
     const { result, sends } = await ask([[name, 10]])
-    assert.deepEqual([result, sends], [{ kind: 'unavailable', error: ANSWERS[name], suspect: false, spent: false }, [0]])
+    assert.deepEqual(
+      [result, sends],
+      [{ kind: 'unavailable', error: ANSWERS[name], suspect: false, spent: false }, [0]],
+    )
   }
 })
 
 test('released while answering: the owner is spent, and there is nothing to give back', async () => {
   const { result, sends } = await ask([['released', 10]])
-  assert.deepEqual([result, sends], [{ kind: 'unavailable', error: ANSWERS.released, suspect: false, spent: true }, [0]])
+  assert.deepEqual(
+    [result, sends],
+    [{ kind: 'unavailable', error: ANSWERS.released, suspect: false, spent: true }, [0]],
+  )
 })
 
 test('an error that does not say what it did counts as unknown', async () => {
-  const { sends } = await ask([['foreign', 10], ['granted', 10]])
+  const { sends } = await ask([
+    ['foreign', 10],
+    ['granted', 10],
+  ])
   assert.deepEqual(sends, [0, 10])
 })
 
@@ -93,7 +113,10 @@ test('I1: a grant that answers the first question after the second was sent coun
 })
 
 test('a late "held" to the first question says nothing about the second', async () => {
-  const { result } = await ask([['held', 60], ['granted', 30]])
+  const { result } = await ask([
+    ['held', 60],
+    ['granted', 30],
+  ])
   assert.deepEqual(result, { kind: 'answered', sentAt: 50, outcome: GRANTED })
 })
 
@@ -116,7 +139,10 @@ test('cancelled before it began: the store is not asked', async () => {
 /** Every way in which two questions can be answered, in every order around the time-outs, cancelled at every stage. */
 test('I1 I4: in all interleavings of two answers, two time-outs and a cancel', async () => {
   const times = [5, 49, 60, 120]
-  const replies: Reply[] = ['never', ...(Object.keys(ANSWERS) as Name[]).flatMap((name) => times.map((ms): Reply => [name, ms]))]
+  const replies: Reply[] = [
+    'never',
+    ...(Object.keys(ANSWERS) as Name[]).flatMap((name) => times.map((ms): Reply => [name, ms])),
+  ]
   let runs = 0
   for (const first of replies) {
     for (const second of replies) {
@@ -131,7 +157,10 @@ test('I1 I4: in all interleavings of two answers, two time-outs and a cancel', a
 })
 
 function check(replies: readonly Reply[], cancelAt: number, { result, sends, settledAt, lateGrants }: Run): void {
-  const what = JSON.stringify({ replies, cancelAt, result: { ...result, error: undefined }, sends, settledAt, lateGrants }, (_, part) => (typeof part === 'bigint' ? String(part) : part))
+  const what = JSON.stringify(
+    { replies, cancelAt, result: { ...result, error: undefined }, sends, settledAt, lateGrants },
+    (_, part) => (typeof part === 'bigint' ? String(part) : part),
+  )
   assert.ok(sends.length <= 2, `asked too often: ${what}`)
   assert.ok(settledAt <= 2 * CALL_MS, `settled late: ${what}`)
   const arrivals = sends.map((sentAt, i) => {
@@ -149,5 +178,9 @@ function check(replies: readonly Reply[], cancelAt: number, { result, sends, set
   const grantsAfter = arrivals.filter((each) => each?.name === 'granted' && each.at > settledAt).length
   if (result.suspect) assert.equal(lateGrants, grantsAfter, `a grant that nobody will use was not given back: ${what}`)
   // Not suspect means that no claim can stand: every question was answered, and none by a grant or an "unknown".
-  else assert.ok(arrivals.every((each) => each && each.at <= settledAt && !['granted', 'unknown', 'foreign'].includes(each.name)), `it is suspect: ${what}`)
+  else
+    assert.ok(
+      arrivals.every((each) => each && each.at <= settledAt && !['granted', 'unknown', 'foreign'].includes(each.name)),
+      `it is suspect: ${what}`,
+    )
 }

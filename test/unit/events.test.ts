@@ -4,7 +4,7 @@ import test from 'node:test'
 import type { LeaseEvent } from '../../src/index.js'
 import { bed, onBed } from '../support/bed.js'
 
-test('the life of a lease, as its observer hears it', onBed(async (here) => {
+onBed('the life of a lease, as its observer hears it', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k'))
   await here.advance(400)
   here.store.fail('none', 'renew')
@@ -13,27 +13,38 @@ test('the life of a lease, as its observer hears it', onBed(async (here) => {
   await here.advance(200)
   await here.runUntil(lease.release())
   const types = here.events.map(({ type }) => type)
-  assert.deepEqual(types.filter((type, i) => type !== types[i - 1]), ['attempt', 'acquired', 'renewed', 'at-risk', 'renewed', 'released'])
+  assert.deepEqual(
+    types.filter((type, i) => type !== types[i - 1]),
+    ['attempt', 'acquired', 'renewed', 'at-risk', 'renewed', 'released'],
+  )
   for (const event of here.events) {
     assert.deepEqual([event.namespace, event.key, event.store], ['default', 'k', 'faulty(memory)'])
     assert.ok(!JSON.stringify(event, (_, part) => String(part)).includes(lease.owner), event.type)
   }
   const released = here.events.at(-1)
-  assert.ok(released?.type === 'released' && released.outcome === 'released' && released.heldForMs === 900 && released.fence === lease.fence)
-})) // biome-ignore format: one body
+  assert.ok(
+    released?.type === 'released' &&
+      released.outcome === 'released' &&
+      released.heldForMs === 900 &&
+      released.fence === lease.fence,
+  )
+})
 
-test('attempts say how they ended and how long they took', onBed(async (here) => {
+onBed('attempts say how they ended and how long they took', async (here) => {
   await here.runUntil(here.others.acquire('k', { heartbeat: false }))
   here.store.delayReplies(10, 'acquire')
   await here.runUntil(here.leases.tryAcquire('k'))
   here.store.fail('none', 'acquire')
   await here.runUntil(here.leases.tryAcquire('k').catch(() => {}))
   const attempts = here.events.filter((event) => event.type === 'attempt')
-  assert.deepEqual(attempts.map(({ outcome, durationMs, attempt, holder }) => [outcome, durationMs, attempt, holder]), [
-    ['held', 10, 1, 'others'],
-    ['unavailable', 0, 1, undefined],
-  ])
-})) // biome-ignore format: one body
+  assert.deepEqual(
+    attempts.map(({ outcome, durationMs, attempt, holder }) => [outcome, durationMs, attempt, holder]),
+    [
+      ['held', 10, 1, 'others'],
+      ['unavailable', 0, 1, undefined],
+    ],
+  )
+})
 
 test('the same facts come through the diagnostics channels', async () => {
   const heard: LeaseEvent[] = []
@@ -65,7 +76,17 @@ test('an observer that throws changes nothing for the lease; its error becomes a
         throw new Error(`observing ${type}`)
       },
     })
-    assert.equal(await here.runUntil(here.leases.run('k', () => here.advance(0).then(() => 1, () => 2))), 2)
+    assert.equal(
+      await here.runUntil(
+        here.leases.run('k', () =>
+          here.advance(0).then(
+            () => 1,
+            () => 2,
+          ),
+        ),
+      ),
+      2,
+    )
     const lease = await here.runUntil(here.leases.acquire('k'))
     here.store.hang()
     await here.advance(2000)

@@ -40,7 +40,10 @@ test('no verdict: the deadline stands, and the next question comes soon', () => 
   const beat: Beat = { deadline: 988, renewAt: 333 }
   assert.deepEqual(unanswered(beat, 500, RHYTHM), { deadline: 988, renewAt: 583 })
   assert.deepEqual(unanswered(beat, 500, { ...RHYTHM, renewEveryMs: 1 }), { deadline: 988, renewAt: 501 })
-  assert.deepEqual(unanswered({ deadline: 988, renewAt: Number.POSITIVE_INFINITY }, 500, QUIET), { deadline: 988, renewAt: Number.POSITIVE_INFINITY })
+  assert.deepEqual(unanswered({ deadline: 988, renewAt: Number.POSITIVE_INFINITY }, 500, QUIET), {
+    deadline: 988,
+    renewAt: Number.POSITIVE_INFINITY,
+  })
 })
 
 test('I2: what to do, for every order of now, heartbeat and deadline, with and without a renewal in flight', () => {
@@ -49,7 +52,11 @@ test('I2: what to do, for every order of now, heartbeat and deadline, with and w
       for (const now of [0, 1, 2, 3, 4]) {
         for (const renewing of [true, false]) {
           const expected = now >= deadline ? 'expire' : now >= renewAt && !renewing ? 'renew' : 'wait'
-          assert.equal(next({ deadline, renewAt }, now, renewing), expected, JSON.stringify({ deadline, renewAt, now, renewing }))
+          assert.equal(
+            next({ deadline, renewAt }, now, renewing),
+            expected,
+            JSON.stringify({ deadline, renewAt, now, renewing }),
+          )
         }
       }
     }
@@ -58,7 +65,11 @@ test('I2: what to do, for every order of now, heartbeat and deadline, with and w
 
 test('at least two renewals fit before the deadline with the defaults, whatever the first one does', () => {
   for (const ttlMs of [100, 1000, 10_000, 600_000]) {
-    const rhythm = { ...RHYTHM, renewEveryMs: Math.floor(ttlMs / 3), callTimeoutMs: Math.min(Math.floor(ttlMs / 6), 5000) }
+    const rhythm = {
+      ...RHYTHM,
+      renewEveryMs: Math.floor(ttlMs / 3),
+      callTimeoutMs: Math.min(Math.floor(ttlMs / 6), 5000),
+    }
     let beat = granted(null, 0, ttlMs, rhythm)
     let asked = 0
     for (let now = beat.renewAt; next(beat, now, false) === 'renew'; now = beat.renewAt) {

@@ -4,18 +4,28 @@ import { inspect } from 'node:util'
 import { createLeases, type Store } from '../../src/index.js'
 import { bed, onBed, settling } from '../support/bed.js'
 
-test('a lease shows its fence as text in JSON, and its owner nowhere', onBed(async (here) => {
+onBed('a lease shows its fence as text in JSON, and its owner nowhere', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k'))
-  assert.deepEqual(JSON.parse(JSON.stringify(lease)), { key: 'k', fence: String(lease.fence), ttlMs: 1000, remainingMs: 988 })
+  assert.deepEqual(JSON.parse(JSON.stringify(lease)), {
+    key: 'k',
+    fence: String(lease.fence),
+    ttlMs: 1000,
+    remainingMs: 988,
+  })
   assert.deepEqual([typeof lease.fence, lease.key, lease.ttlMs], ['bigint', 'k', 1000])
   assert.match(lease.owner, /^[\w-]{27}$/)
-  for (const text of [inspect(lease, { depth: 9 }), JSON.stringify(lease), String(Object.keys(lease)), JSON.stringify({ ...lease }, (_, part) => String(part))]) {
+  for (const text of [
+    inspect(lease, { depth: 9 }),
+    JSON.stringify(lease),
+    String(Object.keys(lease)),
+    JSON.stringify({ ...lease }, (_, part) => String(part)),
+  ]) {
     assert.ok(!text.includes(lease.owner), text)
   }
   assert.match(inspect(lease), /^Lease "k" \{ fence: \d+n, remainingMs: 988 \}$/)
-})) // biome-ignore format: one body
+})
 
-test('after a release it is not held, its signal is quiet, and a second release is the same release', onBed(async (here) => {
+onBed('after a release it is not held, its signal is quiet, and a second release is the same release', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k'))
   const first = lease.release()
   assert.deepEqual([lease.held, lease.remainingMs], [false, 0])
@@ -23,25 +33,28 @@ test('after a release it is not held, its signal is quiet, and a second release 
   assert.throws(() => lease.assertHeld(), { code: 'ERR_LEASE_LOST', message: /was released/ })
   await here.advance(5000)
   assert.deepEqual([here.store.count('release'), lease.signal.aborted], [1, false])
-})) // biome-ignore format: one body
+})
 
-test('await using releases', onBed(async (here) => {
+onBed('await using releases', async (here) => {
   const scope = async () => {
     await using lease = await here.leases.acquire('k')
     return lease.owner === here.ownerOf('k')
   }
   assert.equal(await here.runUntil(scope()), true)
   assert.equal(here.ownerOf('k'), null)
-})) // biome-ignore format: one body
+})
 
-test('run passes on what the work returns, with and without options, and releases', onBed(async (here) => {
+onBed('run passes on what the work returns, with and without options, and releases', async (here) => {
   assert.equal(await here.runUntil(here.leases.run('k', () => 5)), 5)
   assert.equal(await here.runUntil(here.leases.run('k', { waitMs: 10 }, async (lease) => lease.key)), 'k')
   assert.equal(here.ownerOf('k'), null)
-  assert.deepEqual(here.events.map(({ type }) => type), ['attempt', 'acquired', 'released', 'attempt', 'acquired', 'released'])
-})) // biome-ignore format: one body
+  assert.deepEqual(
+    here.events.map(({ type }) => type),
+    ['attempt', 'acquired', 'released', 'attempt', 'acquired', 'released'],
+  )
+})
 
-test('minHoldMs: released early, the key stays taken for the rest of it, and then is free', onBed(async (here) => {
+onBed('minHoldMs: released early, the key stays taken for the rest of it, and then is free', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k', { minHoldMs: 3000 }))
   await here.advance(500)
   assert.equal(await here.runUntil(lease.release()), 'released')
@@ -49,14 +62,14 @@ test('minHoldMs: released early, the key stays taken for the rest of it, and the
   assert.equal((await here.runUntil(here.others.inspect('k')))?.state, 'kept')
   await here.runUntil(next)
   assert.ok(here.env.clock.now() >= 3000 && here.env.clock.now() <= 3020, `${here.env.clock.now()} ms`)
-})) // biome-ignore format: one body
+})
 
-test('minHoldMs: work that took longer releases at once', onBed(async (here) => {
+onBed('minHoldMs: work that took longer releases at once', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k', { minHoldMs: 3000 }))
   await here.advance(3001)
   await here.runUntil(lease.release())
   assert.ok(await here.runUntil(here.others.tryAcquire('k')))
-})) // biome-ignore format: one body
+})
 
 test('lockDelayMs: a release while held frees at once; after a loss the key stays taken for the delay, not longer', async () => {
   const here = bed({ lockDelayMs: 2000 })
@@ -85,15 +98,23 @@ test('lockDelayMs: the holder that vanished: taken for the TTL and the delay', a
   await here.end()
 })
 
-test('maxHoldMs: lost with that reason, however well the heartbeat works, and freed when the work has let go', onBed(async (here) => {
-  const run = settling(here.leases.run('k', { maxHoldMs: 2500 }, async (lease) => {
-    await new Promise((resolve) => lease.signal.addEventListener('abort', resolve))
-    return here.env.clock.now()
-  })) // biome-ignore format: one call
-  await here.advance(2500)
-  assert.deepEqual([(run.error as { reason?: string }).reason, (run.error as { result?: unknown }).result], ['max-hold', 2500])
-  assert.equal(here.ownerOf('k'), null)
-})) // biome-ignore format: one body
+onBed(
+  'maxHoldMs: lost with that reason, however well the heartbeat works, and freed when the work has let go',
+  async (here) => {
+    const run = settling(
+      here.leases.run('k', { maxHoldMs: 2500 }, async (lease) => {
+        await new Promise((resolve) => lease.signal.addEventListener('abort', resolve))
+        return here.env.clock.now()
+      }),
+    )
+    await here.advance(2500)
+    assert.deepEqual(
+      [(run.error as { reason?: string }).reason, (run.error as { result?: unknown }).result],
+      ['max-hold', 2500],
+    )
+    assert.equal(here.ownerOf('k'), null)
+  },
+)
 
 test('maxHoldMs: in the same tick after a block that outlasted it, it is not held', async () => {
   const here = bed({ ttlMs: 10_000 })
@@ -104,24 +125,27 @@ test('maxHoldMs: in the same tick after a block that outlasted it, it is not hel
   await here.end()
 })
 
-test('a plain revoke: the holder is told at its next heartbeat or hint, and the key is free when it lets go', onBed(async (here) => {
-  const lease = await here.runUntil(here.leases.acquire('k'))
-  assert.deepEqual(await here.runUntil(here.others.revoke('k')), { kind: 'refusing' })
-  await here.advance(120)
-  assert.deepEqual([lease.signal.aborted, lease.signal.reason.reason], [true, 'revoked'])
-  assert.equal(await here.runUntil(here.others.tryAcquire('k')), null, 'it stays taken until its holder lets go')
-  await here.runUntil(lease.release())
-  assert.ok(await here.runUntil(here.others.tryAcquire('k')))
-})) // biome-ignore format: one body
+onBed(
+  'a plain revoke: the holder is told at its next heartbeat or hint, and the key is free when it lets go',
+  async (here) => {
+    const lease = await here.runUntil(here.leases.acquire('k'))
+    assert.deepEqual(await here.runUntil(here.others.revoke('k')), { kind: 'refusing' })
+    await here.advance(120)
+    assert.deepEqual([lease.signal.aborted, lease.signal.reason.reason], [true, 'revoked'])
+    assert.equal(await here.runUntil(here.others.tryAcquire('k')), null, 'it stays taken until its holder lets go')
+    await here.runUntil(lease.release())
+    assert.ok(await here.runUntil(here.others.tryAcquire('k')))
+  },
+)
 
-test('a forced revoke: free at once, the old holder is told', onBed(async (here) => {
+onBed('a forced revoke: free at once, the old holder is told', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k'))
   assert.deepEqual(await here.runUntil(here.others.revoke('k', { force: true })), { kind: 'freed' })
   assert.ok(await here.runUntil(here.others.tryAcquire('k')))
   await here.advance(120)
   assert.equal(lease.signal.reason.reason, 'taken')
   assert.deepEqual(await here.runUntil(here.others.revoke('nobody has it')), { kind: 'absent' })
-})) // biome-ignore format: one body
+})
 
 test('list, inspect and revoke on a store that lacks them say so', async () => {
   const here = bed()
@@ -153,7 +177,12 @@ test('not ready: waits for what the store names, then asks again; at the end of 
     },
   }
   const leases = createLeases(restarted, { environment: here.env, ttlMs: 1000 })
-  const error = await here.runUntil(leases.acquire('k', { waitMs: 500 }).then(() => assert.fail(), (reason) => reason))
+  const error = await here.runUntil(
+    leases.acquire('k', { waitMs: 500 }).then(
+      () => assert.fail(),
+      (reason) => reason,
+    ),
+  )
   assert.deepEqual([error.code, error.why, error.retryAfterMs], ['ERR_LEASE_NOT_READY', 'restarted', 2500])
   await assert.rejects(here.runUntil(leases.tryAcquire('k')), { code: 'ERR_LEASE_NOT_READY' })
   await here.runUntil(leases.acquire('k'))
@@ -162,7 +191,7 @@ test('not ready: waits for what the store names, then asks again; at the end of 
   await here.end()
 })
 
-test('the store is down: never reached, acquire throws at once; reached before, it waits', onBed(async (here) => {
+onBed('the store is down: never reached, acquire throws at once; reached before, it waits', async (here) => {
   here.store.fail('none')
   const began = here.env.clock.now()
   await assert.rejects(here.runUntil(here.leases.acquire('k')), { code: 'ERR_LEASE_UNAVAILABLE' })
@@ -178,7 +207,7 @@ test('the store is down: never reached, acquire throws at once; reached before, 
   await here.runUntil(holder.release())
   await here.advance(1100)
   assert.equal(waiting.state, 'resolved')
-})) // biome-ignore format: one body
+})
 
 test('fenceFloor: the first fence is at least that, and the next ones go on from it', async () => {
   const floor = 2n ** 61n
@@ -204,13 +233,16 @@ test('I5: a renewal that answers with another fence is a loss: somebody may have
   await here.end()
 })
 
-test('after a loss that nobody cleans up, one owner-checked release is sent when a TTL store would have freed the key', onBed(async (here) => {
-  await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
-  await here.advance(999)
-  assert.equal(here.store.count('release'), 0)
-  await here.advance(2)
-  assert.equal(here.store.count('release'), 1)
-})) // biome-ignore format: one body
+onBed(
+  'after a loss that nobody cleans up, one owner-checked release is sent when a TTL store would have freed the key',
+  async (here) => {
+    await here.runUntil(here.leases.acquire('k', { heartbeat: false }))
+    await here.advance(999)
+    assert.equal(here.store.count('release'), 0)
+    await here.advance(2)
+    assert.equal(here.store.count('release'), 1)
+  },
+)
 
 test('close is idempotent, and the store is closed by the last Leases that uses it', async () => {
   const here = bed()
@@ -223,7 +255,14 @@ test('close is idempotent, and the store is closed by the last Leases that uses 
   assert.equal(closed, 0)
   await here.runUntil(second[Symbol.asyncDispose]())
   assert.equal(closed, 1)
-  for (const call of [first.acquire('k'), first.tryAcquire('k'), first.inspect('k'), first.revoke('k'), first.list().next(), first.run('k', () => 1)]) {
+  for (const call of [
+    first.acquire('k'),
+    first.tryAcquire('k'),
+    first.inspect('k'),
+    first.revoke('k'),
+    first.list().next(),
+    first.run('k', () => 1),
+  ]) {
     await assert.rejects(call, { code: 'ERR_LEASE_CLOSED' })
   }
   await here.end()

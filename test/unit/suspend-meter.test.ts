@@ -21,7 +21,9 @@ function machine(seed = 1) {
       pass()
       state.readsBoot++
       // In steps of 10 ms, rounded down.
-      return Number.isNaN(state.fixedBoot) ? Math.floor((state.mono + state.slept + state.bootOffset) / 10) * 10 : state.fixedBoot
+      return Number.isNaN(state.fixedBoot)
+        ? Math.floor((state.mono + state.slept + state.bootOffset) / 10) * 10
+        : state.fixedBoot
     },
     () => {
       pass()
@@ -45,7 +47,10 @@ test('a suspend of an hour is noticed with the next look, and never underestimat
     look()
     state.slept += HOUR_MS
     look()
-    assert.ok(meter.suspended - before >= HOUR_MS && meter.suspended - before < HOUR_MS + 25, `seed ${seed}: ${meter.suspended}`)
+    assert.ok(
+      meter.suspended - before >= HOUR_MS && meter.suspended - before < HOUR_MS + 25,
+      `seed ${seed}: ${meter.suspended}`,
+    )
   }
 })
 

@@ -14,19 +14,33 @@ let now = 1000
 const armed: Armed[] = []
 const original = { setTimeout, clearTimeout, setInterval, performanceNow: performance.now, dateNow: Date.now }
 const fakeTimer = (callback: () => void, ms: number): Armed => {
-  const timer: Armed = { callback, ms, cleared: false, unrefed: false, unref: () => void (timer.unrefed = true) }
+  const timer: Armed = {
+    callback,
+    ms,
+    cleared: false,
+    unrefed: false,
+    unref() {
+      timer.unrefed = true
+    },
+  }
   armed.push(timer)
   return timer
 }
 Object.assign(globalThis, {
   setTimeout: fakeTimer,
   setInterval: () => ({ unref() {} }),
-  clearTimeout: (timer?: Armed) => void (timer && (timer.cleared = true)),
+  clearTimeout: (timer?: Armed) => {
+    if (timer) timer.cleared = true
+  },
 })
 performance.now = () => now
 const { systemEnvironment } = await import('../../src/environment.js')
 const { clock } = systemEnvironment()
-Object.assign(globalThis, { setTimeout: original.setTimeout, clearTimeout: original.clearTimeout, setInterval: original.setInterval })
+Object.assign(globalThis, {
+  setTimeout: original.setTimeout,
+  clearTimeout: original.clearTimeout,
+  setInterval: original.setInterval,
+})
 performance.now = original.performanceNow
 
 /** Lets the only armed timer fire when its time has come, less what Node's timers are early by. */
@@ -51,7 +65,10 @@ test('a wait beyond 2^31-1 ms is a chain of timers, none of them longer, and end
   }
   fire()
   assert.equal(firedAfter, 3 * 2 ** 31)
-  assert.deepEqual(armed.map(({ ms }) => ms), [2 ** 31 - 1, 2 ** 31 - 1, 2 ** 31 - 1, 3])
+  assert.deepEqual(
+    armed.map(({ ms }) => ms),
+    [2 ** 31 - 1, 2 ** 31 - 1, 2 ** 31 - 1, 3],
+  )
 })
 
 test('a timer that Node fires early is armed again for the rest', () => {
@@ -71,7 +88,10 @@ test('fractions of a millisecond are rounded up, never down', () => {
   armed.length = 0
   clock.timer(0.2, () => {}).cancel()
   clock.timer(10.1, () => {}).cancel()
-  assert.deepEqual(armed.map(({ ms }) => ms), [1, 11])
+  assert.deepEqual(
+    armed.map(({ ms }) => ms),
+    [1, 11],
+  )
 })
 
 test('timers keep a process running only where that was asked for', () => {
@@ -79,7 +99,10 @@ test('timers keep a process running only where that was asked for', () => {
   clock.timer(10, () => {}).cancel()
   clock.timer(10, () => {}, { keepAlive: false }).cancel()
   clock.timer(10, () => {}, { keepAlive: true }).cancel()
-  assert.deepEqual(armed.map(({ unrefed }) => unrefed), [true, true, false])
+  assert.deepEqual(
+    armed.map(({ unrefed }) => unrefed),
+    [true, true, false],
+  )
 })
 
 test('B152: mocking Date.now, performance.now or the timers later reaches no deadline', () => {

@@ -51,10 +51,14 @@ test('timers never fire early, whatever the fraction, and in the order of their 
   const timers = Array.from({ length: 300 }, (_, i) => {
     const due = clock.now() + (i % 37) * 1.37
     return new Promise<void>((resolve) => {
-      clock.timer((i % 37) * 1.37, () => {
-        late.push(clock.now() - due)
-        resolve()
-      }, { keepAlive: true }) // biome-ignore format: one call
+      clock.timer(
+        (i % 37) * 1.37,
+        () => {
+          late.push(clock.now() - due)
+          resolve()
+        },
+        { keepAlive: true },
+      )
     })
   })
   await Promise.all(timers)
@@ -92,7 +96,10 @@ test('sleep ends with its signal at once, resolves, and leaves no listener', asy
   await sleep(clock, 60_000, { signal: cancel.signal })
   const other = new AbortController()
   await sleep(clock, 1, { signal: other.signal, keepAlive: true })
-  assert.deepEqual([getEventListeners(cancel.signal, 'abort').length, getEventListeners(other.signal, 'abort').length], [0, 0])
+  assert.deepEqual(
+    [getEventListeners(cancel.signal, 'abort').length, getEventListeners(other.signal, 'abort').length],
+    [0, 0],
+  )
 })
 
 test('randomness: 160 bits of text that never repeats, and numbers in [0, 1)', () => {
@@ -105,7 +112,9 @@ test('randomness: 160 bits of text that never repeats, and numbers in [0, 1)', (
   }
 })
 
-test('the host clock is the one that other processes of this host read', { skip: process.platform !== 'linux' && 'Linux only' }, async () => {
+test('the host clock is the one that other processes of this host read', {
+  skip: process.platform !== 'linux' && 'Linux only',
+}, async () => {
   const { execFileSync } = await import('node:child_process')
   const script = 'process.stdout.write(String(Number(process.hrtime.bigint()) / 1e6))'
   const earlier = host.now()

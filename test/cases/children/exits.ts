@@ -5,7 +5,10 @@ import { memoryStore } from '../../../src/stores/memory.js'
 
 const [how] = process.argv.slice(2)
 const store = faultyStore(memoryStore())
-const leases = createLeases(store, { ttlMs: 60_000, ...(how === 'released during a renewal' && { ttlMs: 1000, renewEveryMs: 50 }) })
+const leases = createLeases(store, {
+  ttlMs: 60_000,
+  ...(how === 'released during a renewal' && { ttlMs: 1000, renewEveryMs: 50 }),
+})
 
 if (how === 'process.exit while held') {
   await leases.acquire('k')
