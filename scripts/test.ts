@@ -2,7 +2,7 @@
  * Runs every built test file, or those whose path contains one of the words given: `npm test -- sqlite`.
  *
  * One file at a time: many tests measure how soon something happens, and on a small machine two files at once measure
- * each other. A test or a file that has not ended after ten minutes has failed; without that limit a hung one would
+ * each other. A test or a file that has not ended after five minutes has failed; without that limit a hung one would
  * hide every result.
  */
 import { spawnSync } from 'node:child_process'
@@ -26,6 +26,6 @@ if (files.length === 0) {
 
 // TAP where nobody watches: its summary comes last, and is what machines look for.
 const reporter = process.stdout.isTTY ? 'spec' : 'tap'
-const flags = ['--test', '--test-concurrency=1', '--test-timeout=600000', `--test-reporter=${reporter}`]
+const flags = ['--test', '--test-concurrency=1', '--test-timeout=300000', `--test-reporter=${reporter}`]
 const { status } = spawnSync(process.execPath, [...flags, ...files], { cwd: root, stdio: 'inherit' })
 process.exit(status ?? 1)

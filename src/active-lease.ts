@@ -1,4 +1,5 @@
 import type { Owner } from './attempt.js'
+import { deferred } from './deferred.js'
 import type { Timer } from './environment.js'
 import type { LeaseLostError } from './errors.js'
 import { emit } from './events.js'
@@ -241,12 +242,4 @@ export class ActiveLease implements LeaseCore {
   #about() {
     return { namespace: this.#wish.namespace, key: this.key, store: this.#store.name }
   }
-}
-
-function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  let resolve = () => {}
-  const promise = new Promise<void>((done) => {
-    resolve = done
-  })
-  return { promise, resolve }
 }

@@ -4,8 +4,8 @@ import * as check from './checks.js'
 import { sleep } from './environment.js'
 import { AcquireTimeoutError, LeaseError, StoreUnavailableError, StoreUnsafeError } from './errors.js'
 import { giveBack } from './give-back.js'
-import { Lease, type ReleaseResult } from './lease.js'
-import { lostWithResult, unavailable } from './messages.js'
+import { Lease } from './lease.js'
+import { unavailable } from './messages.js'
 import { onAbort } from './on-abort.js'
 import {
   type AcquireOptions,
@@ -17,6 +17,7 @@ import {
   type Wish,
 } from './options.js'
 import type { Holding, Key, RevokeOutcome, Store } from './store.js'
+import { underLease, type Work } from './under-lease.js'
 import { Acquisition } from './waiting.js'
 
 /** How many `Leases` use a store: the last one to close closes it. */
@@ -75,29 +76,12 @@ export class Leases implements AsyncDisposable {
    * always (a failed release is attached to it as `releaseError`).
    * @throws {LeaseLostError} when the lease was lost, even if the work returned; its value is then `result`.
    */
-  run<T>(key: string, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>
-  run<T>(key: string, options: AcquireOptions, work: (lease: Lease) => T | PromiseLike<T>): Promise<T>
-  async run<T>(
-    key: string,
-    optionsOrWork: AcquireOptions | ((lease: Lease) => T | PromiseLike<T>),
-    maybeWork?: (lease: Lease) => T | PromiseLike<T>,
-  ): Promise<T> {
+  run<T>(key: string, work: Work<T>): Promise<T>
+  run<T>(key: string, options: AcquireOptions, work: Work<T>): Promise<T>
+  async run<T>(key: string, optionsOrWork: AcquireOptions | Work<T>, maybeWork?: Work<T>): Promise<T> {
     const [options, work] = typeof optionsOrWork === 'function' ? [{}, optionsOrWork] : [optionsOrWork, maybeWork]
     check.callable('work', work)
-    const active = await this.#acquire(key, this.#wish(options, true), true)
-    const lease = new Lease(active)
-    let result: T
-    try {
-      result = await (work as (lease: Lease) => T | PromiseLike<T>)(lease)
-    } catch (error) {
-      attach(error, await active.release(), active)
-      throw error
-    }
-    active.look()
-    const { lost } = active
-    const outcome = await active.release()
-    if (lost || outcome === 'lost') throw lostWithResult(lost ?? active.missing, result)
-    return result
+    return underLease(await this.#acquire(key, this.#wish(options, true), true), work as Work<T>)
   }
 
   /** Who holds it, for people; never for decisions: the answer is old when it arrives. */
@@ -167,7 +151,8 @@ export class Leases implements AsyncDisposable {
         const waiting = sleep(clock, lease.deadline - clock.now(), { signal: settled.signal, keepAlive: true })
         void lease.settled.then(() => settled.abort())
         await waiting
-        if ((await lease.release(), lease.lingers)) unknown.push(lease.key)
+        await lease.release()
+        if (lease.lingers) unknown.push(lease.key)
       }),
     )
     while (this.#background.size > 0) await Promise.all(this.#background)
@@ -238,13 +223,3 @@ export class Leases implements AsyncDisposable {
 }
 
 const closedError = () => new LeaseError('ERR_LEASE_CLOSED', 'this Leases was closed')
-
-/** The work's own error is what the caller gets; what happened to the lease is attached, never put in its place. */
-function attach(error: unknown, outcome: ReleaseResult, lease: ActiveLease): void {
-  if (outcome === 'released' || typeof error !== 'object' || error === null || !Object.isExtensible(error)) return
-  const lingers = () =>
-    new StoreUnavailableError(`no answer to the release of ${JSON.stringify(lease.key)}: it may linger up to its TTL`)
-  const releaseError = outcome === 'lost' ? (lease.lost ?? lease.missing) : lingers()
-  if (error === releaseError || 'releaseError' in error) return
-  Object.defineProperty(error, 'releaseError', { value: releaseError, configurable: true, writable: true })
-}

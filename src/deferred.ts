@@ -1,0 +1,8 @@
+/** A promise and the function that resolves it (`Promise.withResolvers` is not in Node 20). */
+export function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = () => {}
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}
