@@ -160,11 +160,18 @@ describe('errors of the store: one line, the right code, what to do', () => {
     ['a missing folder', () => join(cli.folder, 'no/such/leases.db'), 69, /no folder .*mkdir -p/],
     ['a folder', () => cli.folder, 69, /is a folder/],
     ['not SQLite', () => file('text.db', 'hello '.repeat(1000)), 78, /not a SQLite database/],
+    ['of a newer schema', () => newerSchema(), 78, /schema 99, written by a newer release/],
     ['part of the path is a file', () => join(file('plain', ''), 'x.db'), 69, /no folder/],
   ]
   function file(name: string, text: string): string {
     const path = join(cli.folder, name)
     writeFileSync(path, text)
+    return path
+  }
+  function newerSchema(): string {
+    const path = join(cli.folder, 'newer.db')
+    spawnSync(process.execPath, [MAIN, 'run', '--store', `sqlite:${path}`, 'k', '--', 'true'])
+    cli.sql('UPDATE holdfast_meta SET schema = 99', path)
     return path
   }
   for (const [what, path, expected, message] of cases) {

@@ -97,7 +97,7 @@ describe('B208: no renewal gets through', () => {
     assert.match(stderr, /could not renew the lease on "cut" \(.+\); trying again for/)
     assert.match(
       stderr,
-      /could not be renewed in time \(.+\); the command was ended by SIGKILL; exit 76: look at the store/,
+      /(could not be renewed in time|its deadline passed without a renewal).+locked by another process.+; the command was ended by SIGKILL; exit 76: look at the store/,
     )
     assert.ok(died < lockedAt + 2_000, `died ${died - lockedAt} ms after the last possible renewal`)
     const started = Number((await next.ended).stdout)
@@ -193,7 +193,7 @@ describe('B031: holdfast itself is ended', () => {
     assert.equal(await runner.exited, null)
     const next = await cli.run(['run', '--wait', '5s', 'kill', '--', 'true'])
     assert.equal(next.code, 0)
-    assert.ok(next.ms < 2_000, `${next.ms} ms`)
+    assert.ok(next.ms < 4_000, `${next.ms} ms`)
     for (const pid of pids) if (alive(pid)) process.kill(pid, 'SIGKILL')
     await runner.ended
   })

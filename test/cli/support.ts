@@ -107,8 +107,8 @@ export class Bench {
     if (pid > 0) this.#pids.add(pid)
   }
 
-  sql(statement: string): void {
-    const database = new Database(this.db)
+  sql(statement: string, path = this.db): void {
+    const database = new Database(path)
     database.exec(statement)
     database.close()
   }

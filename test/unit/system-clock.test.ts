@@ -39,10 +39,10 @@ for (const reads of [false, true]) {
     await real(230)
     sleptS += 3600
     const reading = setInterval(() => reads && clock.now(), 3)
-    await real(800)
+    await real(1500)
     clearInterval(reading)
     timer.cancel()
-    assert.ok(firedAt < 800, `it fired after ${firedAt} ms`)
+    assert.ok(firedAt < 1500, `it fired after ${firedAt} ms`)
   })
 }
 

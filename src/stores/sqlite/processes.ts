@@ -37,12 +37,18 @@ export function viewpoint(host: string | null): Viewpoint | null {
   }
 }
 
-export function lookAt(pid: number): ProcessView {
+/** Only whether there is any process of this number: one system call. */
+export function glanceAt(pid: number): 'gone' | 'hidden' {
   try {
     process.kill(pid, 0)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return 'gone'
   }
+  return 'hidden'
+}
+
+export function lookAt(pid: number): ProcessView {
+  if (glanceAt(pid) === 'gone') return 'gone'
   // Unreadable is not dead: with hidepid the folder of another user's process is missing.
   const text = readStat(pid)
   return (text !== null && parseStat(text)) || 'hidden'

@@ -10,8 +10,8 @@ import type { LeaseFile } from './lease-file.js'
 import { idOf, type Look, type Observer } from './observer.js'
 import type { Session } from './session.js'
 
-/** With what follows a death is answered within 100 ms. */
-const LIFE_TICK_MS = 50
+/** With what follows, a death is answered within 100 ms. */
+const LIFE_TICK_MS = 60
 /** How often the file is read although nothing told of a change. */
 const FILE_TICK_MS = 200
 /** The log is written a moment before its content counts as committed: look once more. */
@@ -95,7 +95,7 @@ export class Watchers {
   #tick(): void {
     const start = this.#clock.now()
     const due = this.#hurry || start - this.#readAt >= FILE_TICK_MS || !this.#log
-    this.#quietly(() => (due ? this.#readFile() : this.#judgeAll()))
+    this.#quietly(() => (due ? this.#readFile() : this.#judgeAll(true)))
     if (due) {
       this.#readAt = this.#clock.now()
       this.#notBefore = this.#readAt + (this.#readAt - start) / SHARE
@@ -125,8 +125,9 @@ export class Watchers {
     for (const watched of this.#keys.values()) this.#read(watched, session)
   }
 
-  #judgeAll(): void {
-    for (const watched of this.#keys.values()) this.#judge(watched)
+  /** `often`: as cheap as it can be. */
+  #judgeAll(often = false): void {
+    for (const watched of this.#keys.values()) this.#judge(watched, often)
   }
 
   #follow(session: Session): void {
@@ -142,11 +143,11 @@ export class Watchers {
     this.#judge(watched)
   }
 
-  #judge(watched: Watched): void {
+  #judge(watched: Watched, often = false): void {
     const look = watched.look && this.#observer.judge(watched.look.row)
     watched.look = look
     watched.mortal = look !== null && this.#isMortal(watched, look)
-    const free = !look || look.verdict.expired || (watched.mortal && this.#observer.hasEnded(look))
+    const free = !look || look.verdict.expired || (watched.mortal && this.#observer.hasEnded(look, often))
     for (const watcher of watched.watchers) {
       const mine = !free && look.row.owner === watcher.owner && look.row.state === 'held'
       const lost = watcher.mine && !mine
