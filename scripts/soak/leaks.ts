@@ -8,7 +8,7 @@ import { sqliteStore } from '../../src/stores/sqlite.js'
 import { complaints, growth } from '../../test/support/leaks.js'
 
 export const summary =
-  '10,000 cycles, 1,000 losses, 100,000 keys on memory and SQLite leave nothing behind (about 4 min)'
+  '10,000 cycles, 1,000 losses, 100,000 keys on memory and SQLite leave nothing behind (about 5 min)'
 
 const LOAD = { cycles: 10_000, lost: 1000, keys: 100_000, refused: 10_000 }
 

@@ -1,6 +1,6 @@
 import { type Clock, systemEnvironment } from '../environment.js'
 import { StoreError } from '../errors.js'
-import type { ClaimRef, Key, Store } from '../store.js'
+import type { CallOptions, ClaimRef, Key, Store } from '../store.js'
 import { breakOff, delayReply, delayRequest, type Fault, hang, loseReply, loseRequest, pass, refuse } from './fault.js'
 
 /** What a fault can happen to. `hint`: a notification on its way to a watcher. */
@@ -34,6 +34,8 @@ export interface FaultyStore extends Store {
   readonly open: number
 }
 
+const never = new AbortController().signal
+
 /** The same store over a bad connection. Optional members are there where the inner store has them. */
 export function faultyStore(store: Store, options: FaultOptions = {}): FaultyStore {
   const clock = options.clock ?? systemEnvironment().clock
@@ -49,20 +51,27 @@ export function faultyStore(store: Store, options: FaultOptions = {}): FaultySto
   }
   const later = (ms: number, run: () => void) => void clock.timer(ms, run, { keepAlive: true })
 
-  const through = <T>(operation: Operation, ref: Key | ClaimRef | undefined, execute: () => Promise<T>): Promise<T> => {
+  const through = <C extends CallOptions, T>(
+    operation: Operation,
+    ref: Key | ClaimRef | undefined,
+    call: C,
+    execute: (call: C) => Promise<T>,
+  ): Promise<T> => {
     const key = ref && 'key' in ref ? ref.key : ref
     const fault = faultFor(operation, key, ref && 'owner' in ref ? ref.owner : undefined)
+    // What is on its way arrives, although nobody waits for it any more.
+    const underWay = { ...call, signal: never }
     open++
     const answer = new Promise<T>((resolve, reject) => {
-      const deliver = () => execute().then(resolve, reject)
-      const unheard = () => execute().catch(() => {})
+      const arrive = () => execute(underWay).then(resolve, reject)
+      const unheard = () => execute(underWay).catch(() => {})
       switch (fault.kind) {
         case 'pass':
-          return deliver()
+          return execute(call).then(resolve, reject)
         case 'delay-request':
-          return later(fault.ms, deliver)
+          return later(fault.ms, arrive)
         case 'delay-reply':
-          execute().then(
+          execute(underWay).then(
             (value) => later(fault.ms, () => resolve(value)),
             (error) => later(fault.ms, () => reject(error)),
           )
@@ -72,7 +81,7 @@ export function faultyStore(store: Store, options: FaultOptions = {}): FaultySto
         case 'lose-reply':
           return unheard()
         case 'hang':
-          hung.push(deliver)
+          hung.push(arrive)
           return
         case 'fail': {
           const fail = () => reject(new StoreError(`${operation} failed on purpose`, fault.effect))
@@ -80,7 +89,7 @@ export function faultyStore(store: Store, options: FaultOptions = {}): FaultySto
         }
         case 'duplicate':
           later(fault.ms, unheard)
-          return deliver()
+          return arrive()
       }
     })
     const close = () => void open--
@@ -106,11 +115,11 @@ export function faultyStore(store: Store, options: FaultOptions = {}): FaultySto
     get traits() {
       return store.traits
     },
-    acquire: (claim, call) => through('acquire', claim, () => store.acquire(claim, call)),
-    renew: (held, call) => through('renew', held, () => store.renew(held, call)),
-    release: (ref, call) => through('release', ref, () => store.release(ref, call)),
-    inspect: (key, call) => through('inspect', key, () => store.inspect(key, call)),
-    probe: (call) => through('probe', undefined, () => store.probe(call)),
+    acquire: (claim, call) => through('acquire', claim, call, (how) => store.acquire(claim, how)),
+    renew: (held, call) => through('renew', held, call, (how) => store.renew(held, how)),
+    release: (ref, call) => through('release', ref, call, (how) => store.release(ref, how)),
+    inspect: (key, call) => through('inspect', key, call, (how) => store.inspect(key, how)),
+    probe: (call) => through('probe', undefined, call, (how) => store.probe(how)),
     close: () => store.close(),
 
     plan: (next) => {
@@ -134,16 +143,17 @@ export function faultyStore(store: Store, options: FaultOptions = {}): FaultySto
     },
   }
   const { list, revoke, watch } = store
-  if (revoke) faulty.revoke = (key, how, call) => through('revoke', key, () => revoke.call(store, key, how, call))
+  if (revoke)
+    faulty.revoke = (key, how, call) => through('revoke', key, call, (sent) => revoke.call(store, key, how, sent))
   if (watch) {
     faulty.watch = (ref, onHint, call) => {
       const hint = hintThrough(ref, onHint)
-      return through('watch', ref, () => watch.call(store, ref, hint, call))
+      return through('watch', ref, call, (how) => watch.call(store, ref, hint, how))
     }
   }
   if (list) {
     faulty.list = async function* (namespace, prefix, call) {
-      await through('list', undefined, async () => {})
+      await through('list', undefined, call, async () => {})
       yield* list.call(store, namespace, prefix, call)
     }
   }
