@@ -70,7 +70,7 @@ export class ActiveLease implements LeaseCore {
     if (wish.maxHoldMs !== undefined) {
       this.#maxHoldAt = grant.sentAt + wish.maxHoldMs
       const left = Math.max(this.#maxHoldAt - clock.now(), 0)
-      this.#maxHold = clock.timer(left, () => this.look(), { keepAlive })
+      this.#maxHold = clock.timer(left, () => this.look(), { keepAlive, prompt: true })
     }
     if (wish.heartbeat) this.#watch = listen(store, owner, () => this.#keeper.hint())
     emit(wish.observe, 'acquired', () => {
@@ -208,7 +208,7 @@ export class ActiveLease implements LeaseCore {
     const { clock } = this.#wish.environment
     const freedAt =
       this.#keeper.deadline + this.ttlMs * this.#wish.driftRatio + this.#wish.marginMs + this.#wish.lockDelayMs
-    this.#cleanUp = clock.timer(Math.max(freedAt - clock.now(), 0), () => void this.release())
+    this.#cleanUp = clock.timer(Math.max(freedAt - clock.now(), 0), () => void this.release(), { prompt: true })
   }
 
   #renewed(latencyMs: number): void {

@@ -20,10 +20,19 @@ export interface Clock {
   /** The wall clock in ms since 1970: for fences and for people, never for a deadline. */
   wall(): number
   /**
-   * Calls back once, never before `now()` has grown by `ms`. After a resume from suspend it may be up to 100 ms late.
-   * A timer with `keepAlive` keeps the process running; others do not.
+   * Calls back once, never before `now()` has grown by `ms`.
    */
-  timer(ms: number, callback: () => void, options?: { readonly keepAlive?: boolean }): Timer
+  timer(ms: number, callback: () => void, options?: TimerOptions): Timer
+}
+
+export interface TimerOptions {
+  /** Keeps the process running. Default `false`. */
+  readonly keepAlive?: boolean
+  /**
+   * Counts time in suspend: at most 100 ms late after a resume, where another timer is late by the time that the
+   * machine slept. For deadlines; it costs a look at the clock ten times a second. Default `false`.
+   */
+  readonly prompt?: boolean
 }
 
 /**
@@ -81,6 +90,8 @@ const startTicker = setInterval
 const stopTicker = clearInterval
 const hrtime = process.hrtime.bigint.bind(process.hrtime)
 
+/** Node's timers fire at once beyond this. */
+const MAX_TIMER_MS = 2 ** 31 - 1
 /** How often pending timers are compared with the clock: a resumed machine's timers are late by the time it slept. */
 const RESUME_LOOK_MS = 100
 /** The wall clock and the monotonic clock part by more than this only when something happened. */
@@ -120,15 +131,11 @@ class SystemClock implements Clock {
     return wall()
   }
 
-  timer(ms: number, callback: () => void, options: { readonly keepAlive?: boolean } = {}): Timer {
-    const timer = new SystemTimer(this, this.now() + ms, callback, options.keepAlive ?? false, (t) =>
-      this.#pending.delete(t),
-    )
+  timer(ms: number, callback: () => void, { keepAlive = false, prompt = false }: TimerOptions = {}): Timer {
+    const timer = new SystemTimer(this, this.now() + ms, callback, keepAlive, (t) => this.#pending.delete(t))
+    if (!prompt || !this.#meter) return timer
     this.#pending.add(timer)
-    if (this.#meter && !this.#ticker) {
-      this.#ticker = startTicker(() => this.#lookAtPending(), RESUME_LOOK_MS)
-      this.#ticker.unref()
-    }
+    this.#ticker ??= startTicker(() => this.#lookAtPending(), RESUME_LOOK_MS).unref()
     return timer
   }
 
@@ -166,8 +173,9 @@ class SystemTimer implements Timer {
 
   rearm(): void {
     stopTimer(this.#handle)
-    const remaining = Math.min(Math.max(this.#due - this.#clock.now(), 0), 2 ** 31 - 1)
-    this.#handle = startTimer(() => this.#look(), Math.ceil(remaining))
+    const remaining = Math.min(Math.max(this.#due - this.#clock.now(), 0), MAX_TIMER_MS)
+    // Node counts from the start of its loop's turn, in whole milliseconds: without one more, most fire early, twice.
+    this.#handle = startTimer(() => this.#look(), Math.min(Math.ceil(remaining) + 1, MAX_TIMER_MS))
     if (!this.#keepAlive) this.#handle.unref()
   }
 

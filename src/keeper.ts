@@ -198,7 +198,7 @@ export class Keeper {
     this.#heartbeatTimer?.cancel()
     if (this.#stopped || this.#renewing !== null || this.#beat.renewAt === Number.POSITIVE_INFINITY) return
     const ms = Math.max(this.#beat.renewAt - this.#clock.now(), 0)
-    this.#heartbeatTimer = this.#clock.timer(ms, () => this.#step(), { keepAlive: this.#keepAlive })
+    this.#heartbeatTimer = this.#clock.timer(ms, () => this.#step(), { keepAlive: this.#keepAlive, prompt: true })
   }
 
   #armDeadline(): void {
@@ -209,7 +209,7 @@ export class Keeper {
         this.look()
         if (!this.#stopped) this.#armDeadline()
       },
-      { keepAlive: this.#keepAlive },
+      { keepAlive: this.#keepAlive, prompt: true },
     )
   }
 

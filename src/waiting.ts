@@ -11,7 +11,7 @@ import { deadlineOf } from './validity.js'
 
 /** How often a waiter asks when nothing tells it to. With notifications the poll is only a safety net. */
 const POLL = { baseMs: 20, capMs: 250 }
-const POLL_BESIDE_HINTS = { baseMs: 500, capMs: 2000 }
+const POLL_BESIDE_HINTS = { baseMs: 500, capMs: 4000 }
 const POLL_UNAVAILABLE = { baseMs: 50, capMs: 1000 }
 /** Hints may come in storms; questions do not. */
 const MIN_GAP_MS = 2

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { createLeases } from '../../src/index.js'
 import { bed, onBed, settling } from '../support/bed.js'
 
-const NEVER = [123.45, 0, -1, Number.NaN, Number.POSITIVE_INFINITY, '500', 1e21, 2 ** 53, 2 ** 31, {}, 5n]
+const NEVER = [123.45, 0, -1, Number.NaN, Number.POSITIVE_INFINITY, '500', 1e21, 2 ** 53, 2 ** 31, null, {}, 5n]
 
 onBed(
   'B012 B032: a TTL that is no whole number of milliseconds is refused at call time, and never reaches the store',

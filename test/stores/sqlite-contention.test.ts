@@ -184,7 +184,8 @@ test('watches leave no timers, handles or rows behind', async () => {
     await open()
     const before = [descriptors(), process.getActiveResourcesInfo().length]
     for (let i = 0; i < 500; i++) await open()
-    assert.deepEqual([descriptors(), process.getActiveResourcesInfo().length], before)
+    assert.ok(descriptors() <= (before[0] ?? 0), 'file descriptors are left')
+    assert.ok(process.getActiveResourcesInfo().length <= (before[1] ?? 0), 'timers or handles are left')
     await Promise.all([holder.close(), store.close()])
     assert.ok(descriptors() < (before[0] ?? 0), 'a closed store still has files open')
   })

@@ -2,6 +2,7 @@
  * A process of its own that does what it is told, line by line: the raw store, driven from outside, so that it can be
  * killed, stopped, or put into another namespace. `sqlite-actors.ts` is the other end.
  */
+import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { systemEnvironment } from '../../src/environment.js'
 import { StoreError } from '../../src/errors.js'
@@ -68,6 +69,8 @@ const operations: Record<string, (...args: never[]) => unknown> = {
   probe: () => store.probe(call()),
   obtain,
   cycles,
+  /** Whether /proc shows this process to us. */
+  sees: (pid: number) => existsSync(`/proc/${pid}/stat`),
   cpuMs: () => {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1_000

@@ -69,6 +69,7 @@ export class Actor {
   obtain = (claim: Claim, hints = true): Promise<Grant> => this.#ask('obtain', claim, hints)
   cycles = (claim: Claim, count: number, holdMs = 0): Promise<Hold[]> => this.#ask('cycles', claim, count, holdMs)
 
+  sees = (pid: number): Promise<boolean> => this.#ask('sees', pid)
   cpuMs = (): Promise<number> => this.#ask('cpuMs')
 
   #ask<T>(...request: [string, ...unknown[]]): Promise<T> {

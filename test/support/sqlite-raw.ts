@@ -34,5 +34,10 @@ export function rawLease(path: string, { namespace, name }: Key): { owner: strin
   return { owner: row.owner, fence: BigInt(row.fence) }
 }
 
-export const count = (path: string, table: string): number =>
-  withRaw(path, (database) => (database.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n)
+/** Rows of a table, of one key where named. */
+export const count = (path: string, table: string, name?: string): number =>
+  withRaw(path, (database) => {
+    const where = name === undefined ? '' : ' WHERE name = ?'
+    const row = database.prepare(`SELECT count(*) AS n FROM ${table}${where}`).get(...(name === undefined ? [] : [name]))
+    return (row as { n: number }).n
+  })

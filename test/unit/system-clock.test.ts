@@ -32,9 +32,13 @@ for (const reads of [false, true]) {
   test(`suspend: a timer that came due during it fires soon after the resume, ${who}`, { skip }, async () => {
     let firedAt = Number.NaN
     const began = performance.now()
-    const timer = clock.timer(5000, () => {
-      firedAt = performance.now() - began
-    })
+    const timer = clock.timer(
+      5000,
+      () => {
+        firedAt = performance.now() - began
+      },
+      { prompt: true },
+    )
     // Not at a multiple of the ticker's period, so that a reader is the first to notice.
     await real(230)
     sleptS += 3600

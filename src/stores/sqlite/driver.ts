@@ -40,7 +40,9 @@ export function driverFrom(database: SqliteDatabase): { driver: Driver; path: st
   const files = database.prepare('PRAGMA database_list').all() as { name: string; file: string | null }[]
   const path = files.find((one) => one.name === 'main')?.file
   if (!path) {
-    throw new TypeError('database: expected one that is kept in a file, got one in memory, which other processes cannot see; use memoryStore()')
+    throw new TypeError(
+      'database: expected one that is kept in a file, got one in memory, which other processes cannot see; use memoryStore()',
+    )
   }
   return { driver: driverOf(database.constructor as unknown as ConnectionClass), path }
 }

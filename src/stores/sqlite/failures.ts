@@ -41,7 +41,10 @@ export function failure(error: unknown, path: string, committing: boolean): unkn
   const detail = (error as Error).message
   switch (code) {
     case 'NOTADB':
-      return new StoreUnsafeError(`${path} is not a SQLite database; choose another path, or move that file away`, options)
+      return new StoreUnsafeError(
+        `${path} is not a SQLite database; choose another path, or move that file away`,
+        options,
+      )
     case 'CORRUPT':
       return new StoreUnsafeError(
         `${path} is damaged (${detail}); stop what uses it, move it and its -wal and -shm away, and it is created anew`,
@@ -50,7 +53,11 @@ export function failure(error: unknown, path: string, committing: boolean): unkn
     case 'FULL':
       return new StoreError(`no space left to write ${path}; nothing was changed`, 'none', options)
     case 'READONLY':
-      return new StoreError(`cannot write ${path}: the file, its folder or its mount is read-only for us`, 'none', options)
+      return new StoreError(
+        `cannot write ${path}: the file, its folder or its mount is read-only for us`,
+        'none',
+        options,
+      )
     case 'PERM':
     case 'CANTOPEN':
       return new StoreError(

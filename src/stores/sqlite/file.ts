@@ -26,7 +26,12 @@ const identify = (path: string): { id: string; mode: number; directory: boolean 
 export function identityOf(path: string, real: string): FileIdentity | null {
   const main = identify(path)
   if (!main) return null
-  return { main: main.id, mode: main.mode & 0o777, wal: identify(`${real}-wal`)?.id ?? null, shm: identify(`${real}-shm`)?.id ?? null }
+  return {
+    main: main.id,
+    mode: main.mode & 0o777,
+    wal: identify(`${real}-wal`)?.id ?? null,
+    shm: identify(`${real}-shm`)?.id ?? null,
+  }
 }
 
 /**
@@ -62,7 +67,10 @@ export function ensureFile(path: string): string {
 function create(path: string): void {
   const folder = dirname(path)
   if (!identify(folder)?.directory) {
-    throw new StoreError(`there is no folder ${folder} for the lease file; create it: mkdir -p ${quoted(folder)}`, 'none')
+    throw new StoreError(
+      `there is no folder ${folder} for the lease file; create it: mkdir -p ${quoted(folder)}`,
+      'none',
+    )
   }
   refuseNetwork(realpathSync(folder))
   try {

@@ -2,8 +2,9 @@
  * Reads and writes of the lease file: opened when first needed, tried again while it is busy, opened anew when it was
  * deleted or replaced. No call ever waits inside SQLite; waiting is done here, asynchronously.
  */
-import { StoreError } from '../../errors.js'
+
 import { type Environment, sleep } from '../../environment.js'
+import { StoreError } from '../../errors.js'
 import type { CallOptions } from '../../store.js'
 import { type Driver, loadDriver } from './driver.js'
 import { failure, isBusy, sqliteCode } from './failures.js'
@@ -18,15 +19,19 @@ export interface Transaction {
   readonly counter: bigint
 }
 
-/** Pauses between tries at a busy file, in ms. A try costs 10 µs, and those who ask seldom starve beside the eager. */
-const PAUSE = { firstMs: 1, growthMs: 0.25, mostMs: 10 }
+/**
+ * Pauses between tries at a busy file, in ms. Beside a process that writes without a break the file is free for a tenth
+ * of the time, so that many short pauses get through where few long ones starve; a try costs 10 µs.
+ */
+const PAUSE = { leastMs: 1, growsAfter: 50, growthMs: 0.25, mostMs: 10 }
 /**
  * How long one call tries at a file that others keep locked: a part of the lease's TTL that leaves time to ask again,
  * so that the caller learns that nothing was done rather than give up not knowing. A process that hardly gets to run
  * has not tried yet.
  */
 const PATIENCE = { share: 1 / 8, leastMs: 100, mostMs: 4_000, leastTries: 20 }
-export const patienceOf = (ttlMs: number): number => Math.min(Math.max(ttlMs * PATIENCE.share, PATIENCE.leastMs), PATIENCE.mostMs)
+export const patienceOf = (ttlMs: number): number =>
+  Math.min(Math.max(ttlMs * PATIENCE.share, PATIENCE.leastMs), PATIENCE.mostMs)
 
 export interface FileCall extends CallOptions {
   /** Default: 4 s. */
@@ -73,7 +78,12 @@ export class LeaseFile {
    * One transaction. `replaced` answers when the path no longer leads to the file that was open; without it, the work
    * is done in the file that is there now.
    */
-  write<T>(call: FileCall, durability: Durability, work: (transaction: Transaction) => T, replaced?: () => T): Promise<T> {
+  write<T>(
+    call: FileCall,
+    durability: Durability,
+    work: (transaction: Transaction) => T,
+    replaced?: () => T,
+  ): Promise<T> {
     return this.#attempts(call, (session) => {
       session.begin(durability)
       if (!session.isCurrent()) return this.#reopen(replaced)
@@ -96,7 +106,10 @@ export class LeaseFile {
     this.#drop()
   }
 
-  async #attempts<T>({ signal, patienceMs = PATIENCE.mostMs }: FileCall, attempt: (session: Session) => { value: T } | 'again'): Promise<T> {
+  async #attempts<T>(
+    { signal, patienceMs = PATIENCE.mostMs }: FileCall,
+    attempt: (session: Session) => { value: T } | 'again',
+  ): Promise<T> {
     const { clock, random } = this.#environment
     const driver = await this.#loadedDriver()
     const start = clock.now()
@@ -107,7 +120,7 @@ export class LeaseFile {
       if (done !== 'again') return done.value
       const waitedMs = clock.now() - start
       if (waitedMs >= patienceMs && tries + 1 >= PATIENCE.leastTries) throw this.#gaveUp(tries + 1, waitedMs)
-      const pause = Math.min(PAUSE.firstMs + PAUSE.growthMs * tries, PAUSE.mostMs)
+      const pause = Math.min(PAUSE.leastMs + PAUSE.growthMs * Math.max(tries - PAUSE.growsAfter, 0), PAUSE.mostMs)
       await sleep(clock, pause * (0.5 + random.next()), { signal, keepAlive: true })
     }
   }

@@ -53,7 +53,11 @@ export function isVisible(life: RecordedLife | null, from: Viewpoint | null): li
 }
 
 /** Every recorded process is certainly dead. */
-export function hasEnded(life: RecordedLife | null, from: Viewpoint | null, look: (pid: number) => ProcessView): boolean {
+export function hasEnded(
+  life: RecordedLife | null,
+  from: Viewpoint | null,
+  look: (pid: number) => ProcessView,
+): boolean {
   return isVisible(life, from) && life.processes.every(({ pid, started }) => isDead(started, look(pid)))
 }
 

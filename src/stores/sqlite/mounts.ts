@@ -5,10 +5,26 @@
  * two machines share no clock. `9p`, `virtiofs` and the like share a folder of the host with a virtual machine.
  */
 const NETWORK = new Set([
-  ...['nfs', 'nfs4', 'cifs', 'smb3', 'smbfs', 'ncpfs', '9p', 'virtiofs', 'vboxsf', 'prl_fs', 'vmhgfs', 'afs', 'coda', 'davfs'],
+  ...[
+    'nfs',
+    'nfs4',
+    'cifs',
+    'smb3',
+    'smbfs',
+    'ncpfs',
+    '9p',
+    'virtiofs',
+    'vboxsf',
+    'prl_fs',
+    'vmhgfs',
+    'afs',
+    'coda',
+    'davfs',
+  ],
   ...['ceph', 'glusterfs', 'lustre', 'gpfs', 'beegfs', 'orangefs', 'pvfs2', 'gfs2', 'ocfs2', 'wekafs', 'panfs'],
 ])
-const NETWORK_FUSE = /^fuse\.(sshfs|glusterfs|ceph|nfs|smb|cifs|davfs|rclone|s3fs|gcsfuse|goofys|geesefs|juicefs|mount-s3|blobfuse|curlftpfs|seaweedfs|moosefs|mfs|lizardfs|vmhgfs|portal)/
+const NETWORK_FUSE =
+  /^fuse\.(sshfs|glusterfs|ceph|nfs|smb|cifs|davfs|rclone|s3fs|gcsfuse|goofys|geesefs|juicefs|mount-s3|blobfuse|curlftpfs|seaweedfs|moosefs|mfs|lizardfs|vmhgfs|portal)/
 
 export const isNetwork = (type: string): boolean => NETWORK.has(type) || NETWORK_FUSE.test(type)
 
@@ -35,7 +51,8 @@ const MAGIC: Record<number, string> = {
 export const typeOfMagic = (magic: number): string | null => MAGIC[magic >>> 0] ?? null
 
 /** Spaces and the like are written as octal escapes. */
-const unescape = (text: string): string => text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
+const unescape = (text: string): string =>
+  text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
 
 /**
  * The type of the mount that `path` (absolute, without symbolic links) is on: the one whose mount point is the longest

@@ -1,7 +1,7 @@
 /** Who we are to the rows: the clock that we read, the place from which we see processes, and what we have watched. */
 import type { Environment } from '../../environment.js'
 import type { Key, Life } from '../../store.js'
-import { decodeLife, encodeLife, hasEnded, isVisible, type Viewpoint } from './life.js'
+import { decodeLife, encodeLife, hasEnded, isVisible, type RecordedLife, type Viewpoint } from './life.js'
 import { glanceAt, lookAt, recordLife, viewpoint } from './processes.js'
 import type { NamedRow, Rows } from './rows.js'
 import { isSighted, judge, sameVersion, type Verdict } from './verdict.js'
@@ -18,6 +18,7 @@ export class Observer {
   /** Identity of our host clock. Where nobody can share it, one of our own, so that we understand our own rows. */
   readonly id: string
   readonly #environment: Environment
+  #lastLife: { readonly text: string | null; readonly life: RecordedLife | null } = { text: null, life: null }
   readonly #viewpoint: Viewpoint | null
   /** What we have watched, where no later process can go on counting; else it is kept in the file. */
   readonly #sightings: Map<string, { fence: bigint; renewals: number; since: number }> | null
@@ -68,12 +69,18 @@ export class Observer {
    * numbers that were given anew count as living, for a quarter of the cost.
    */
   hasEnded({ row }: Look, often = false): boolean {
-    return row.life !== null && hasEnded(decodeLife(row.life), this.#viewpoint, often ? glanceAt : lookAt)
+    return hasEnded(this.#lifeOf(row), this.#viewpoint, often ? glanceAt : lookAt)
   }
 
   /** The death of the holder could be seen from here. */
   couldEnd({ row }: Look): boolean {
-    return row.life !== null && isVisible(decodeLife(row.life), this.#viewpoint)
+    return isVisible(this.#lifeOf(row), this.#viewpoint)
+  }
+
+  /** Waiters look at the same one many times a second: the last is remembered. */
+  #lifeOf({ life }: NamedRow): RecordedLife | null {
+    if (this.#lastLife.text !== life) this.#lastLife = { text: life, life: decodeLife(life) }
+    return this.#lastLife.life
   }
 
   /** What to write down of a claim's life. A lease that must last some time whatever happens has none. */

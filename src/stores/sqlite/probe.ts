@@ -19,17 +19,27 @@ function findings({ identity: { mode }, journalMode, path }: Session, environmen
   const found: Finding[] = []
   const octal = mode.toString(8).padStart(4, '0')
   if (mode & 0o022) {
-    found.push({ level: 'warning', message: `${path} has mode ${octal}: others can free and take leases; unless they shall, chmod 600` })
+    found.push({
+      level: 'warning',
+      message: `${path} has mode ${octal}: others can free and take leases; unless they shall, chmod 600`,
+    })
   } else if (mode & 0o044) {
-    found.push({ level: 'info', message: `${path} has mode ${octal}: others can read who holds what; unless they shall, chmod 600` })
+    found.push({
+      level: 'info',
+      message: `${path} has mode ${octal}: others can read who holds what; unless they shall, chmod 600`,
+    })
   }
   if (journalMode !== 'wal') {
-    found.push({ level: 'info', message: `${path} is in journal mode ${journalMode}: safe, but slower than wal, and readers make writers wait` })
+    found.push({
+      level: 'info',
+      message: `${path} is in journal mode ${journalMode}: safe, but slower than wal, and readers make writers wait`,
+    })
   }
   if (environment.host.identity === null) {
     found.push({
       level: 'info',
-      message: 'this system has no clock that processes can share: what a dead process held is taken over only after watching it for its whole TTL',
+      message:
+        'this system has no clock that processes can share: what a dead process held is taken over only after watching it for its whole TTL',
     })
   }
   return found

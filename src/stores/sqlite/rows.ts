@@ -39,10 +39,13 @@ export class Rows {
     this.#observer = observer
     const encoding = (connection.prepare('PRAGMA encoding').get() as { encoding: string }).encoding
     this.#decoder = new TextDecoder(encoding, { ignoreBOM: true })
-    this.#meta = connection.prepare('SELECT schema, file_id, CAST(fence AS TEXT) AS fence FROM holdfast_meta WHERE id = 1')
+    this.#meta = connection.prepare(
+      'SELECT schema, file_id, CAST(fence AS TEXT) AS fence FROM holdfast_meta WHERE id = 1',
+    )
     this.#setFence = connection.prepare('UPDATE holdfast_meta SET fence = CAST(? AS INTEGER) WHERE id = 1')
     this.#one = connection.prepare(`SELECT ${COLUMNS} FROM holdfast_leases l WHERE l.namespace = ? AND l.name = ?`)
-    const page = (condition: string) => `SELECT ${COLUMNS} FROM holdfast_leases l WHERE ${condition} ORDER BY l.namespace, l.name LIMIT ?`
+    const page = (condition: string) =>
+      `SELECT ${COLUMNS} FROM holdfast_leases l WHERE ${condition} ORDER BY l.namespace, l.name LIMIT ?`
     this.#from = connection.prepare(page('l.namespace = ? AND l.name >= ?'))
     this.#after = connection.prepare(page('(l.namespace, l.name) > (?, ?)'))
     this.#put = connection.prepare(
@@ -94,7 +97,10 @@ export class Rows {
     this.#forget.run(namespace, name)
   }
 
-  renew({ namespace, name }: Key, { clock, expires, term, granted }: Pick<LeaseRow, 'clock' | 'expires' | 'term' | 'granted'>): void {
+  renew(
+    { namespace, name }: Key,
+    { clock, expires, term, granted }: Pick<LeaseRow, 'clock' | 'expires' | 'term' | 'granted'>,
+  ): void {
     this.#renew.run(clock, expires, term, granted, namespace, name)
   }
 
@@ -114,7 +120,12 @@ export class Rows {
   }
 
   #decode(row: unknown): NamedRow {
-    const raw = row as Omit<LeaseRow, 'fence' | 'label'> & { namespace: Uint8Array; name: Uint8Array; fence: string; label: Uint8Array | null }
+    const raw = row as Omit<LeaseRow, 'fence' | 'label'> & {
+      namespace: Uint8Array
+      name: Uint8Array
+      fence: string
+      label: Uint8Array | null
+    }
     const text = (bytes: Uint8Array) => this.#decoder.decode(bytes)
     return {
       ...raw,

@@ -11,7 +11,8 @@ export const SCHEMA = 1
  */
 const TABLES: Record<string, { columns: string; constraint: string }> = {
   holdfast_meta: {
-    columns: 'id INTEGER PRIMARY KEY CHECK (id = 1), schema INTEGER NOT NULL, file_id TEXT NOT NULL, fence INTEGER NOT NULL',
+    columns:
+      'id INTEGER PRIMARY KEY CHECK (id = 1), schema INTEGER NOT NULL, file_id TEXT NOT NULL, fence INTEGER NOT NULL',
     constraint: 'STRICT',
   },
   holdfast_leases: {
@@ -38,19 +39,28 @@ export function contentsOf(connection: Connection, path: string): Contents {
   if (ours.length === 0) return objects.length === 0 ? 'fresh' : 'foreign'
   const meta = ours.some(({ name }) => name === 'holdfast_meta') ? readSchema(connection) : undefined
   if (typeof meta === 'number' && meta > SCHEMA) throw newerSchema(path, meta)
-  const sound = meta === SCHEMA && ours.length === Object.keys(TABLES).length && ours.every(({ name }) => hasColumns(connection, name))
+  const sound =
+    meta === SCHEMA &&
+    ours.length === Object.keys(TABLES).length &&
+    ours.every(({ name }) => hasColumns(connection, name))
   if (!sound) {
-    throw new StoreUnsafeError(`${path} has tables named holdfast_… that are not those of this store; choose another file`)
+    throw new StoreUnsafeError(
+      `${path} has tables named holdfast_… that are not those of this store; choose another file`,
+    )
   }
   return 'ready'
 }
 
 export const newerSchema = (path: string, found: number): StoreUnsafeError =>
-  new StoreUnsafeError(`${path} has schema ${found}, written by a newer release of holdfast; this one knows ${SCHEMA}: update it`)
+  new StoreUnsafeError(
+    `${path} has schema ${found}, written by a newer release of holdfast; this one knows ${SCHEMA}: update it`,
+  )
 
 function readSchema(connection: Connection): unknown {
   try {
-    const row = connection.prepare('SELECT schema FROM holdfast_meta WHERE id = 1').get() as { schema: unknown } | undefined
+    const row = connection.prepare('SELECT schema FROM holdfast_meta WHERE id = 1').get() as
+      | { schema: unknown }
+      | undefined
     return row?.schema
   } catch (error) {
     // Tables of our name with other columns.

@@ -1,6 +1,7 @@
 /** One open connection: opened step by step, and dropped whole when the file is no longer the one that was opened. */
-import { StoreError } from '../../errors.js'
+
 import type { Environment } from '../../environment.js'
+import { StoreError } from '../../errors.js'
 import type { Connection, Driver, Statement } from './driver.js'
 import { isBusy } from './failures.js'
 import { ensureFile, type FileIdentity, identityOf, stillThere } from './file.js'
@@ -39,7 +40,13 @@ export class Session {
    * Throws the driver's error when the file is busy; whoever called tries again. A file that holds anything already
    * keeps its journal mode, and with `keepJournalMode` an empty one, too: an application chose how it is journaled.
    */
-  static open(path: string, driver: Driver, environment: Environment, observer: string, keepJournalMode: boolean): Session {
+  static open(
+    path: string,
+    driver: Driver,
+    environment: Environment,
+    observer: string,
+    keepJournalMode: boolean,
+  ): Session {
     const real = ensureFile(path)
     const before = identityOf(path, real)
     const connection = driver(real)
@@ -50,7 +57,8 @@ export class Session {
       if (contents === 'fresh' && !keepJournalMode) connection.exec('PRAGMA journal_mode = WAL')
       if (contents !== 'ready') prepareTables(connection, path, environment)
       const session = new Session(path, real, connection, observer)
-      if (session.identity.main !== before?.main) throw new StoreError(`${path} was replaced while it was opened`, 'none')
+      if (session.identity.main !== before?.main)
+        throw new StoreError(`${path} was replaced while it was opened`, 'none')
       return session
     } catch (error) {
       connection.close()

@@ -15,7 +15,13 @@ export interface Version {
  * `ended`: the version whose holder was seen dead before the transaction began. Another version is another story, so
  * that a contender who was paused in between takes nothing from anyone.
  */
-export function acquire({ rows, counter }: Transaction, observer: Observer, claim: Claim, ended: Version | null, wallMs: number): AcquireOutcome {
+export function acquire(
+  { rows, counter }: Transaction,
+  observer: Observer,
+  claim: Claim,
+  ended: Version | null,
+  wallMs: number,
+): AcquireOutcome {
   const { key, owner, label = null, ttlMs } = claim
   const look = observer.look(rows, key)
   const term = Math.max(ttlMs + claim.lockDelayMs, claim.minHoldMs)
@@ -42,7 +48,8 @@ export function acquire({ rows, counter }: Transaction, observer: Observer, clai
 }
 
 /** Taken, by others or by a claim of ours that was asked back. */
-export const isOwn = ({ row }: Look, { owner }: { owner: string }): boolean => row.owner === owner && row.state === 'held'
+export const isOwn = ({ row }: Look, { owner }: { owner: string }): boolean =>
+  row.owner === owner && row.state === 'held'
 
 export function heldAnswer({ row, verdict }: Look): AcquireOutcome {
   const holder = row.label === null ? {} : { holder: row.label }
@@ -58,12 +65,23 @@ export function renew({ rows, counter }: Transaction, observer: Observer, held: 
   if (row.state === 'revoked') return { kind: 'lost', reason: 'revoked' }
   const now = observer.now()
   const left = Math.max(verdict.remainingMs, held.ttlMs + held.lockDelayMs)
-  rows.renew(held.key, { clock: observer.id, expires: now + left, term: left, granted: verdict.foreign ? now : row.granted })
+  rows.renew(held.key, {
+    clock: observer.id,
+    expires: now + left,
+    term: left,
+    granted: verdict.foreign ? now : row.granted,
+  })
   if (held.fenceFloor > counter) rows.setFence(checkedFence(held.fenceFloor))
   return { kind: 'renewed', fence: row.fence, ttlMs: held.ttlMs }
 }
 
-export function release({ rows }: Transaction, observer: Observer, key: Key, owner: string, keepMs: number): ReleaseOutcome {
+export function release(
+  { rows }: Transaction,
+  observer: Observer,
+  key: Key,
+  owner: string,
+  keepMs: number,
+): ReleaseOutcome {
   const look = observer.look(rows, key)
   if (look?.row.owner !== owner) return { kind: 'absent' }
   const { row, verdict } = look

@@ -38,17 +38,21 @@ const WATCH_MARGIN_MS = 50
  */
 export function judge(row: LeaseRow, now: number, observer: string): Verdict {
   const left = row.expires - now
-  if (row.clock === observer && left <= row.term) return { expired: left <= 0, remainingMs: Math.max(left, 0), foreign: false }
+  if (row.clock === observer && left <= row.term)
+    return { expired: left <= 0, remainingMs: Math.max(left, 0), foreign: false }
   const span = row.term * WATCH_RATIO + WATCH_MARGIN_MS
   const watched = isSighted(row, now) ? now - row.since : 0
   return { expired: watched >= span, remainingMs: Math.max(span - watched, 0), foreign: true }
 }
 
 /** A sighting from the future is none: our clock went back, and counting begins anew. */
-export const isSighted = (row: LeaseRow, now: number): row is LeaseRow & { since: number } => row.since !== null && row.since <= now
+export const isSighted = (row: LeaseRow, now: number): row is LeaseRow & { since: number } =>
+  row.since !== null && row.since <= now
 
-export const sameVersion = (a: { fence: bigint; renewals: number } | null, b: { fence: bigint; renewals: number }): boolean =>
-  a !== null && a.fence === b.fence && a.renewals === b.renewals
+export const sameVersion = (
+  a: { fence: bigint; renewals: number } | null,
+  b: { fence: bigint; renewals: number },
+): boolean => a !== null && a.fence === b.fence && a.renewals === b.renewals
 
 /** The largest integer that SQLite can keep. */
 export const MAX_FENCE = 2n ** 63n - 1n

@@ -11,7 +11,7 @@ import { idOf, type Look, type Observer } from './observer.js'
 import type { Session } from './session.js'
 
 /** With what follows, a death is answered within 100 ms. */
-const LIFE_TICK_MS = 60
+const LIFE_TICK_MS = 50
 /** How often the file is read although nothing told of a change. */
 const FILE_TICK_MS = 200
 /** The log is written a moment before its content counts as committed: look once more. */
@@ -24,7 +24,7 @@ interface Watcher {
   readonly onHint: () => void
   /** At the last look, the key was held by this very claim. */
   mine: boolean
-  /** The hint that the key is free was given, and nobody has taken it since. */
+  /** It was told that the key is free, and nobody has taken it since. */
   told: boolean
 }
 
@@ -34,6 +34,8 @@ interface Watched {
   look: Look | null
   /** The holder's death can be seen from here. */
   mortal: boolean
+  /** How many have not been told yet that the key is free. */
+  untold: number
 }
 
 export class Watchers {
@@ -60,7 +62,7 @@ export class Watchers {
   /** `look`: what was just read. A key that is free then is told of at once. */
   add({ key, owner }: ClaimRef, onHint: () => void, look: Look | null): Watch {
     const id = idOf(key)
-    const watched = this.#keys.get(id) ?? { key, watchers: new Set(), look, mortal: false }
+    const watched = this.#keys.get(id) ?? { key, watchers: new Set(), look, mortal: false, untold: 0 }
     watched.look = look
     const watcher: Watcher = { owner, onHint, mine: false, told: false }
     watched.watchers.add(watcher)
@@ -148,13 +150,18 @@ export class Watchers {
     watched.look = look
     watched.mortal = look !== null && this.#isMortal(watched, look)
     const free = !look || look.verdict.expired || (watched.mortal && this.#observer.hasEnded(look, often))
+    // That it is free is told to one at a time, the longest waiting first: of many who run at once all but one run in
+    // vain. The next is told at the next look, should the key still be free.
+    watched.untold = 0
+    let telling = free
     for (const watcher of watched.watchers) {
       const mine = !free && look.row.owner === watcher.owner && look.row.state === 'held'
-      const lost = watcher.mine && !mine
-      const tell = lost || (free && !watcher.told)
+      const tell = telling && !watcher.told
+      if (tell || (watcher.mine && !mine)) this.#hint(watched, watcher)
+      if (tell) telling = false
       watcher.mine = mine
-      watcher.told = free
-      if (tell) this.#hint(watched, watcher)
+      watcher.told = free && (watcher.told || tell)
+      if (free && !watcher.told) watched.untold++
     }
   }
 
@@ -180,8 +187,8 @@ export class Watchers {
     this.#timer = undefined
     if (this.#keys.size === 0) return
     let wait = this.#log ? FILE_TICK_MS : LIFE_TICK_MS
-    for (const { look, mortal } of this.#keys.values()) {
-      if (mortal) wait = Math.min(wait, LIFE_TICK_MS)
+    for (const { look, mortal, untold } of this.#keys.values()) {
+      if (mortal || untold > 0) wait = Math.min(wait, LIFE_TICK_MS)
       if (look && !look.verdict.expired) wait = Math.min(wait, look.verdict.remainingMs)
     }
     if (this.#hurry) wait = Math.min(wait, Math.max(COMMIT_MS, this.#notBefore - this.#clock.now()))

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { contend, judge, waitQuietly } from '../support/contention.js'
+
+const SIZE = { processes: 8, waiters: 8, seconds: 6 }
+
+test('8 processes x 8 waiters on one key: no overlap, growing fences, nobody starves', async (t) => {
+  const verdict = await contend(SIZE)
+  t.diagnostic(JSON.stringify(verdict))
+  assert.deepEqual(verdict.overlaps, [])
+  assert.equal(verdict.fencesOutOfOrder, 0)
+  assert.equal(verdict.falseLosses, 0)
+  assert.ok(verdict.least >= 1, `the least fortunate waiter was served ${verdict.least} times`)
+})
+
+test('the same with 2 kills -9 a second', async (t) => {
+  const verdict = await contend({ ...SIZE, killsPerSecond: 2 })
+  t.diagnostic(JSON.stringify(verdict))
+  assert.ok(verdict.kills >= SIZE.seconds)
+  assert.deepEqual(verdict.overlaps, [])
+  assert.equal(verdict.fencesOutOfOrder, 0)
+  assert.equal(verdict.falseLosses, 0)
+})
+
+test('63 waiters behind one holder wait quietly: less than a tenth of a core together', async (t) => {
+  const cpu = await waitQuietly(SIZE)
+  t.diagnostic(`${cpu.toFixed(3)} s of CPU in ${SIZE.seconds} s`)
+  assert.ok(cpu < SIZE.seconds / 10, `${cpu} s`)
+})
+
+test('control: the judge sees an overlap, a holder that was never seen to end, and a fence that goes back', () => {
+  const hold = (fence: number, entered: number, exited: number | null, pid = fence) => ({ fence, pid, waiter: 0, entered, exited })
+  const none = new Map<number, number>()
+  assert.equal(judge([hold(1, 0, 10), hold(2, 11, 20)], none, 1).overlaps.length, 0)
+  assert.equal(judge([hold(1, 0, 10), hold(2, 9, 20)], none, 1).overlaps.length, 1)
+  assert.equal(judge([hold(1, 0, null), hold(2, 9, 20)], none, 1).overlaps.length, 1)
+  assert.equal(judge([hold(1, 0, null), hold(2, 9, 20)], new Map([[1, 8]]), 1).overlaps.length, 0)
+  assert.equal(judge([hold(2, 0, 1), hold(1, 9, 20)], none, 1).fencesOutOfOrder, 1)
+})
