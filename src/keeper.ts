@@ -64,6 +64,7 @@ export class Keeper {
   #renewing: Promise<void> | null = null
   #heartbeatTimer: Timer | undefined
   #deadlineTimer: Timer | undefined
+  #hintWaits = false
   #hintedAt = Number.NEGATIVE_INFINITY
 
   constructor(
@@ -103,6 +104,9 @@ export class Keeper {
   /** Something may have happened to our claim: ask now, or a little later where hints come in storms. */
   hint(): void {
     if (this.#stopped || !this.#rhythm.heartbeat) return
+    // What is on its way may have been read before whatever happened.
+    this.#hintWaits = this.#renewing !== null
+    if (this.#hintWaits) return
     const gap = Math.min(HINT_GAP_MS, this.#rhythm.renewEveryMs / 4)
     const askAt = Math.max(this.#clock.now(), this.#hintedAt + gap)
     if (askAt >= this.#beat.renewAt) return
@@ -134,6 +138,7 @@ export class Keeper {
     this.#renewing = renewal.then(() => {
       this.#renewing = null
       this.#armHeartbeat()
+      if (this.#hintWaits) this.hint()
     })
     return renewal
   }

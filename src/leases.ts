@@ -25,7 +25,7 @@ const users = new WeakMap<Store, number>()
 
 /**
  * Leases over a store. One `Leases` per store and process is enough; `close()` also closes the store, once the last
- * `Leases` made from it is closed (the store closes what it opened, never the client that it was given).
+ * `Leases` made from it is closed (the store closes what it opened, never the client that it was given; a wrapper closes the store that it wraps).
  */
 export function createLeases(store: Store, options: LeasesOptions = {}): Leases {
   return new Leases(store, options)

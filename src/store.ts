@@ -52,7 +52,10 @@ export interface HeldRef extends ClaimRef {
   readonly fenceFloor: bigint
 }
 
-/** `signal` aborts when the answer can no longer matter. The core times calls; a store need not. */
+/**
+ * `signal` aborts when nobody wants the answer any more: do not send what has not been sent. What was sent may still be
+ * answered, and a grant that comes so late is given back. The core times calls; a store need not.
+ */
 export interface CallOptions {
   readonly signal: AbortSignal
 }

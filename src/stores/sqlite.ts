@@ -44,7 +44,10 @@ export const sqliteTraits: StoreTraits = {
  */
 export function sqliteStore(options: SqliteOptions): Store
 export function sqliteStore(database: SqliteDatabase, options?: { readonly environment?: Environment }): Store
-export function sqliteStore(from: SqliteOptions | SqliteDatabase, options: { readonly environment?: Environment } = {}): Store {
+export function sqliteStore(
+  from: SqliteOptions | SqliteDatabase,
+  options: { readonly environment?: Environment } = {},
+): Store {
   const { path, driver, environment } = checked(from, options)
   const observer = new Observer(environment)
   return new SqliteStore(path, new LeaseFile(path, driver, environment, observer.id), observer, environment)
@@ -113,7 +116,9 @@ class SqliteStore implements Store {
   }
 
   revoke: NonNullable<Store['revoke']> = async (key, { force }, call) => {
-    const outcome = await this.#file.write(call, 'normal', (transaction) => transactions.revoke(transaction, this.#observer, key, force))
+    const outcome = await this.#file.write(call, 'normal', (transaction) =>
+      transactions.revoke(transaction, this.#observer, key, force),
+    )
     this.#watchers.touch(key)
     return outcome
   }
@@ -179,7 +184,9 @@ function checked(
   options: { readonly environment?: Environment },
 ): { path: string; driver: Driver | undefined; environment: Environment } {
   if (typeof from !== 'object' || from === null) {
-    throw new TypeError(`sqliteStore: expected { path } or a database of better-sqlite3 or node:sqlite, got ${shown(from)}`)
+    throw new TypeError(
+      `sqliteStore: expected { path } or a database of better-sqlite3 or node:sqlite, got ${shown(from)}`,
+    )
   }
   const given = 'prepare' in from && typeof from.prepare === 'function'
   const rest: object = given ? options : from
@@ -197,9 +204,12 @@ function checkedPath(path: unknown): string {
     throw new TypeError(`path: expected the path of a file, got ${shown(path)}`)
   }
   if (path === ':memory:') {
-    throw new TypeError('path: expected the path of a file, got ":memory:", which other processes cannot see; use memoryStore()')
+    throw new TypeError(
+      'path: expected the path of a file, got ":memory:", which other processes cannot see; use memoryStore()',
+    )
   }
   return resolve(path)
 }
 
-const shown = (value: unknown): string => (typeof value === 'string' ? JSON.stringify(value) : value === null ? 'null' : typeof value)
+const shown = (value: unknown): string =>
+  typeof value === 'string' ? JSON.stringify(value) : value === null ? 'null' : typeof value

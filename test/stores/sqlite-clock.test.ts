@@ -65,7 +65,10 @@ test('B110, B193: one clock: a lease ends at its very millisecond, and a record 
 test('another clock: taken over after watching one version for its whole term, and not before', async () => {
   await hosts(async (path, open) => {
     // Their clocks have nothing in common, so that comparing them would free the lease at once, or never.
-    for (const [name, at] of [['ahead', 9e9], ['behind', 5]] as const) {
+    for (const [name, at] of [
+      ['ahead', 9e9],
+      ['behind', 5],
+    ] as const) {
       const [here, there] = [new Host('here'), new Host('there', at)]
       const [holder, contender] = [open(here), open(there)]
       await holder.acquire(lasting({ name, ttlMs: 1_000, lockDelayMs: 500 }), call())
@@ -183,45 +186,55 @@ const strangers: [string, ActorOptions | ((folder: string) => ActorOptions)][] =
     'another boot id',
     (folder) => {
       writeFileSync(`${folder}/boot_id`, '11111111-2222-3333-4444-555555555555\n')
-      return { through: ['unshare', '--mount'], before: `mount --bind ${folder}/boot_id /proc/sys/kernel/random/boot_id` }
+      return {
+        through: ['unshare', '--mount'],
+        before: `mount --bind ${folder}/boot_id /proc/sys/kernel/random/boot_id`,
+      }
     },
   ],
-  ['another time namespace, ahead', { through: ['unshare', '-T', '--boottime', '100000', '--monotonic', '100000', '--fork', '--kill-child'] }],
+  [
+    'another time namespace, ahead',
+    { through: ['unshare', '-T', '--boottime', '100000', '--monotonic', '100000', '--fork', '--kill-child'] },
+  ],
 ]
 
 for (const [what, how] of strangers) {
-  test(`${what}: never two holders, and take-over after watching the TTL, also by contenders that come and go`, privileged, async () => {
-    await stage(async (folder, actor) => {
-      const options = typeof how === 'function' ? how(folder) : how
-      const ttlMs = 700
-      const holder = await actor()
-      const held = lasting({ ttlMs })
-      const grant = await holder.acquire(held)
-      assert.ok(grant.kind === 'granted')
-      const { identity } = await holder.about()
-      // While it is renewed nobody gets it, however many come.
-      for (let i = 0; i < 4; i++) {
-        const visitor = await actor(options)
-        assert.notEqual((await visitor.about()).identity, identity)
-        assert.equal((await visitor.acquire(lasting())).kind, 'held')
-        assert.equal((await holder.renew({ ...held, fence: grant.fence })).kind, 'renewed')
-        await visitor.kill()
-      }
-      const lastRenewed = hostNow()
-      await holder.kill()
-      let firstLook = Number.POSITIVE_INFINITY
-      for (;;) {
-        const visitor = await actor(options)
-        const outcome = await visitor.acquire(lasting())
-        firstLook = Math.min(firstLook, hostNow())
-        await visitor.kill()
-        if (outcome.kind === 'granted') break
-      }
-      const now = hostNow()
-      assert.ok(now - lastRenewed >= ttlMs, 'taken from a holder that could still believe')
-      assert.ok(now - firstLook < watched(ttlMs) + 500, `taken over ${now - firstLook} ms after the first look`)
-    })
-  })
+  test(
+    `${what}: never two holders, and take-over after watching the TTL, also by contenders that come and go`,
+    privileged,
+    async () => {
+      await stage(async (folder, actor) => {
+        const options = typeof how === 'function' ? how(folder) : how
+        const ttlMs = 700
+        const holder = await actor()
+        const held = lasting({ ttlMs })
+        const grant = await holder.acquire(held)
+        assert.ok(grant.kind === 'granted')
+        const { identity } = await holder.about()
+        // While it is renewed nobody gets it, however many come.
+        for (let i = 0; i < 4; i++) {
+          const visitor = await actor(options)
+          assert.notEqual((await visitor.about()).identity, identity)
+          assert.equal((await visitor.acquire(lasting())).kind, 'held')
+          assert.equal((await holder.renew({ ...held, fence: grant.fence })).kind, 'renewed')
+          await visitor.kill()
+        }
+        const lastRenewed = hostNow()
+        await holder.kill()
+        let firstLook = Number.POSITIVE_INFINITY
+        for (;;) {
+          const visitor = await actor(options)
+          const outcome = await visitor.acquire(lasting())
+          firstLook = Math.min(firstLook, hostNow())
+          await visitor.kill()
+          if (outcome.kind === 'granted') break
+        }
+        const now = hostNow()
+        assert.ok(now - lastRenewed >= ttlMs, 'taken from a holder that could still believe')
+        assert.ok(now - firstLook < watched(ttlMs) + 500, `taken over ${now - firstLook} ms after the first look`)
+      })
+    },
+  )
 }
 
 test('an invented /proc/uptime changes nothing', privileged, async () => {
@@ -238,7 +251,10 @@ test('an invented /proc/uptime changes nothing', privileged, async () => {
 for (const step of ['+1h', '-1h']) {
   test(`a wall clock that is ${step} off neither frees nor prolongs, and fences grow`, withFaketime, async () => {
     await stage(async (_, actor) => {
-      const [holder, contender] = [await actor(), await actor({ env: { LD_PRELOAD: faketime ?? '', FAKETIME: step, DONT_FAKE_MONOTONIC: '1' } })]
+      const [holder, contender] = [
+        await actor(),
+        await actor({ env: { LD_PRELOAD: faketime ?? '', FAKETIME: step, DONT_FAKE_MONOTONIC: '1' } }),
+      ]
       const apart = ((await contender.about()).wall - (await holder.about()).wall) / 60_000
       assert.ok(Math.abs(apart) > 59, `the control: ${apart} minutes apart`)
       await keepsToTime(holder, contender)

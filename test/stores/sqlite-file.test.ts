@@ -97,10 +97,16 @@ test('a new file and its companions are for their owner only; a file for others 
     for (const name of readdirSync(folder)) assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600, name)
     assert.deepEqual((await store.probe(call())).findings, [])
     await store.close()
-    for (const [mode, level] of [[0o644, 'info'], [0o666, 'warning']] as const) {
+    for (const [mode, level] of [
+      [0o644, 'info'],
+      [0o666, 'warning'],
+    ] as const) {
       chmodSync(path, mode)
       const again = sqliteStore({ path })
-      assert.deepEqual((await again.probe(call())).findings.map((finding) => finding.level), [level])
+      assert.deepEqual(
+        (await again.probe(call())).findings.map((finding) => finding.level),
+        [level],
+      )
       await again.close()
     }
   })
@@ -120,12 +126,19 @@ test('what cannot be a lease file is refused in one line, and works once the cau
     await refuses(ask(), path, /is not a SQLite database/, 'unsafe')
     assert.match(readFileSync(path, 'utf8'), /^This is a text/)
     rmSync(path)
-    withRaw(path, (raw) => raw.exec('CREATE TABLE holdfast_meta (id INTEGER, schema INTEGER); INSERT INTO holdfast_meta VALUES (1, 99)'))
+    withRaw(path, (raw) =>
+      raw.exec('CREATE TABLE holdfast_meta (id INTEGER, schema INTEGER); INSERT INTO holdfast_meta VALUES (1, 99)'),
+    )
     await refuses(ask(), path, /schema 99.*update/, 'unsafe')
     rmSync(path)
-    withRaw(path, (raw) => raw.exec('CREATE TABLE holdfast_leases (mine INTEGER); INSERT INTO holdfast_leases VALUES (7)'))
+    withRaw(path, (raw) =>
+      raw.exec('CREATE TABLE holdfast_leases (mine INTEGER); INSERT INTO holdfast_leases VALUES (7)'),
+    )
     await refuses(ask(), path, /not those of this store/, 'unsafe')
-    assert.deepEqual(withRaw(path, (raw) => raw.prepare('SELECT mine FROM holdfast_leases').get()), { mine: 7 })
+    assert.deepEqual(
+      withRaw(path, (raw) => raw.prepare('SELECT mine FROM holdfast_leases').get()),
+      { mine: 7 },
+    )
     rmSync(path)
     assert.equal((await ask()).kind, 'granted')
     await store.close()
@@ -158,10 +171,13 @@ test('an empty file is made ours, and the tables of an application are left alon
     withRaw(path, (raw) => raw.exec('CREATE TABLE app (id INTEGER); INSERT INTO app VALUES (1)'))
     const store = sqliteStore({ path })
     const held = await hold(store)
-    assert.deepEqual((await store.probe(call())).findings.map(({ message }) => /journal mode delete/.test(message)), [true])
+    assert.match((await store.probe(call())).findings.at(-1)?.message ?? '', /journal mode delete/)
     assert.equal((await store.renew(held, call())).kind, 'renewed')
     await store.close()
-    assert.deepEqual(withRaw(path, (raw) => [raw.prepare('SELECT id FROM app').get(), raw.prepare('PRAGMA journal_mode').get()]), [{ id: 1 }, { journal_mode: 'delete' }])
+    assert.deepEqual(
+      withRaw(path, (raw) => [raw.prepare('SELECT id FROM app').get(), raw.prepare('PRAGMA journal_mode').get()]),
+      [{ id: 1 }, { journal_mode: 'delete' }],
+    )
   })
 })
 
@@ -172,7 +188,10 @@ test('a truncated or damaged file is refused, and a clean one takes its place', 
     for (let i = 0; i < 300; i++) await hold(store, lasting({ name: `a name of some length ${i}` }))
     await store.close()
     const whole = readFileSync(path)
-    for (const damage of [() => truncateSync(path, 5_000), () => writeFileSync(path, Buffer.concat([whole.subarray(0, 4_096), Buffer.alloc(whole.length - 4_096, 0x5a)]))]) {
+    for (const damage of [
+      () => truncateSync(path, 5_000),
+      () => writeFileSync(path, Buffer.concat([whole.subarray(0, 4_096), Buffer.alloc(whole.length - 4_096, 0x5a)])),
+    ]) {
       damage()
       const damaged = sqliteStore({ path })
       await refuses(damaged.acquire(lasting({ name: 'a name of some length 7' }), call()), path, /is damaged/, 'unsafe')
@@ -183,26 +202,28 @@ test('a truncated or damaged file is refused, and a clean one takes its place', 
   })
 })
 
-test('a file truncated while held: never a wrong verdict', async () => {
-  await stage(async (folder) => {
-    const path = join(folder, 'leases.db')
-    const store = sqliteStore({ path })
-    const held = await hold(store)
-    withRaw(path, (raw) => raw.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
-    truncateSync(path, 0)
-    for (let i = 0; i < 3; i++) {
-      const verdict = await store.renew(held, call()).then((outcome) => outcome.kind, (error: Error) => error.name)
-      assert.ok(['renewed', 'lost', 'StoreError', 'StoreUnsafeError'].includes(verdict), verdict)
-    }
-    // Whatever became of it: one holder, in one file, with a larger fence.
-    const fresh = sqliteStore({ path })
-    const next = await fresh.acquire(lasting({ name: 'next' }), call()).catch((error: Error) => error)
-    if (!(next instanceof Error)) assert.ok(next.kind === 'granted' && next.fence > held.fence)
-    await Promise.all([store.close(), fresh.close()])
-  })
+test('a file truncated while held: never two holders, and never a smaller fence', async () => {
+  for (const checkpoint of [true, false]) {
+    await stage(async (folder, actor) => {
+      const path = join(folder, 'leases.db')
+      const holder = await actor()
+      const held = lasting()
+      const grant = await holder.acquire(held)
+      assert.ok(grant.kind === 'granted')
+      if (checkpoint) withRaw(path, (raw) => raw.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
+      truncateSync(path, 0)
+      for (let i = 0; i < 3; i++) {
+        const contender = await actor()
+        const taken = await contender.acquire(lasting()).catch((error: Error) => error)
+        const renewal = await holder.renew({ ...held, fence: grant.fence }).catch((error: Error) => error)
+        if (!('kind' in taken) || taken.kind !== 'granted') continue
+        assert.ok(taken.fence > grant.fence)
+        assert.ok(!('kind' in renewal) || renewal.kind === 'lost', 'two hold the key')
+      }
+    })
+  }
 })
 
-/** Runs a shell in a mount namespace of its own, so that its mounts go with it; `$1` is the folder. */
 test('a full disk: no verdict, nothing lost, and it works again once there is room', privileged, async () => {
   await stage(async (folder) => {
     const disk = join(folder, 'disk')
@@ -218,17 +239,26 @@ test('a full disk: no verdict, nothing lost, and it works again once there is ro
       const answers: string[] = []
       // The log has some room of its own, so a few calls may yet succeed.
       for (let i = 0; i < 200 && !answers.includes('StoreError'); i++) {
-        const answer = await store.acquire(lasting({ name: `more ${i}` }), call()).then(({ kind }) => kind, (error: Error) => error.name)
+        const answer = await store.acquire(lasting({ name: `more ${i}` }), call()).then(
+          ({ kind }) => kind,
+          (error: Error) => error.name,
+        )
         answers.push(answer)
       }
       await refuses(store.acquire(lasting({ name: 'one more' }), call()), path, /no space left/, 'none')
       assert.equal((await store.acquire(lasting({ name: 'second' }), call())).kind, 'held', 'reading goes on')
-      const renewal = await store.renew(held, call()).then(({ kind }) => kind, (error: Error) => error.name)
+      const renewal = await store.renew(held, call()).then(
+        ({ kind }) => kind,
+        (error: Error) => error.name,
+      )
       assert.ok(['renewed', 'StoreError'].includes(renewal), renewal)
       rmSync(filler)
       assert.equal((await store.renew(held, call())).kind, 'renewed')
       assert.equal((await store.release(held, call())).kind, 'released')
-      assert.deepEqual(withRaw(path, (raw) => raw.prepare('PRAGMA integrity_check').get()), { integrity_check: 'ok' })
+      assert.deepEqual(
+        withRaw(path, (raw) => raw.prepare('PRAGMA integrity_check').get()),
+        { integrity_check: 'ok' },
+      )
       await store.close()
       spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4k', 'count=1000'])
       const fresh = sqliteStore({ path: join(disk, 'fresh.db') })
@@ -297,12 +327,34 @@ const MOUNTS = `
 `
 
 test('the mount of a path is the longest that covers it, and of several at one point the last', () => {
-  const types = { '/a.db': 'ext4', '/home/me/a.db': 'nfs4', '/home/local/a.db': 'xfs', '/homestead/a.db': 'ext4', '/mnt/with space/a.db': 'cifs', '/over/a.db': 'fuse.sshfs' }
+  const types = {
+    '/a.db': 'ext4',
+    '/home/me/a.db': 'nfs4',
+    '/home/local/a.db': 'xfs',
+    '/homestead/a.db': 'ext4',
+    '/mnt/with space/a.db': 'cifs',
+    '/over/a.db': 'fuse.sshfs',
+  }
   for (const [path, type] of Object.entries(types)) assert.equal(mountTypeOf(path, MOUNTS), type, path)
   assert.equal(mountTypeOf('/a', ''), null)
-  const networks = ['nfs', 'nfs4', 'cifs', 'smb3', '9p', 'virtiofs', 'ceph', 'glusterfs', 'lustre', 'afs', 'fuse.sshfs', 'fuse.glusterfs', 'fuse.rclone']
+  const networks = [
+    'nfs',
+    'nfs4',
+    'cifs',
+    'smb3',
+    '9p',
+    'virtiofs',
+    'ceph',
+    'glusterfs',
+    'lustre',
+    'afs',
+    'fuse.sshfs',
+    'fuse.glusterfs',
+    'fuse.rclone',
+  ]
   for (const type of networks) assert.ok(isNetwork(type), type)
-  for (const type of ['ext4', 'xfs', 'btrfs', 'tmpfs', 'overlay', 'zfs', 'fuse.gocryptfs', 'fuseblk', 'f2fs', 'apfs']) assert.ok(!isNetwork(type), type)
+  for (const type of ['ext4', 'xfs', 'btrfs', 'tmpfs', 'overlay', 'zfs', 'fuse.gocryptfs', 'fuseblk', 'f2fs', 'apfs'])
+    assert.ok(!isNetwork(type), type)
 })
 
 test('a network file system is refused: a real one', withSshfs, async () => {
@@ -358,11 +410,13 @@ test('options are checked on entry', () => {
     [{ path: 7 }, /path: expected/], [{ path: 'a\0b' }, /path: expected/], [{ path: ':memory:' }, /memoryStore/], [{ path: 'file:a.db' }, /path: expected/],
     [{ path: 'a.db', ttlMs: 1 }, /unknown option "ttlMs"/],
   ] // biome-ignore format: a table
-  for (const [options, message] of wrong) assert.throws(() => sqliteStore(options as never), { name: 'TypeError', message })
+  for (const [options, message] of wrong)
+    assert.throws(() => sqliteStore(options as never), { name: 'TypeError', message })
 })
 
 test('a missing driver is said in one line with its cause, at the first call and not before', async (t) => {
-  if (typeof process.getBuiltinModule === 'function' && process.getBuiltinModule('node:sqlite')) return t.skip('this Node has a driver built in')
+  if (typeof process.getBuiltinModule === 'function' && process.getBuiltinModule('node:sqlite'))
+    return t.skip('this Node has a driver built in')
   await stage(async (folder) => {
     // Where nothing is installed.
     cpSync(fileURLToPath(new URL('../../src', import.meta.url)), join(folder, 'src'), { recursive: true })
@@ -392,14 +446,21 @@ test('fences: one counter for the file, floors honoured and kept, and an end tha
     assert.equal((await hold(store, lasting({ name: 'b', fenceFloor: floor }))).fence, floor)
     assert.equal((await hold(store, lasting({ name: 'c' }))).fence, floor + 1n)
     const raised = floor + 500n
-    assert.deepEqual(await store.renew({ ...first, fenceFloor: raised }, call()), { kind: 'renewed', fence: first.fence, ttlMs: 10_000 })
+    assert.deepEqual(await store.renew({ ...first, fenceFloor: raised }, call()), {
+      kind: 'renewed',
+      fence: first.fence,
+      ttlMs: 10_000,
+    })
     await store.close()
     const again = sqliteStore({ path })
     assert.equal((await hold(again, lasting({ name: 'd' }))).fence, raised + 1n)
     const most = 2n ** 63n - 1n
     assert.equal((await hold(again, lasting({ name: 'e', fenceFloor: most }))).fence, most)
     for (const fenceFloor of [0n, most + 1n]) {
-      await assert.rejects(again.acquire(lasting({ name: 'f', fenceFloor }), call()), { effect: 'none', message: /counts no further/ })
+      await assert.rejects(again.acquire(lasting({ name: 'f', fenceFloor }), call()), {
+        effect: 'none',
+        message: /counts no further/,
+      })
     }
     assert.equal((await again.renew({ ...first, fenceFloor: most }, call())).kind, 'renewed')
     await again.close()
@@ -409,7 +470,27 @@ test('fences: one counter for the file, floors honoured and kept, and an end tha
 test('hostile keys: every well-formed string is a key of its own, and comes back as it went in', async () => {
   await stage(async (folder) => {
     const store = sqliteStore({ path: join(folder, 'leases.db') })
-    const names = ['a', 'a\0', 'a\0b', '\0', 'A', 'a ', "'; DROP TABLE holdfast_leases; --", '%', '_', '{}', ':', '/', '..', '😀', '\ufeff', 'é', 'e\u0301', '漢'.repeat(341), 'x'.repeat(1_024)]
+    const names = [
+      'a',
+      'a\0',
+      'a\0b',
+      '\0',
+      'A',
+      'a ',
+      "'; DROP TABLE holdfast_leases; --",
+      '%',
+      '_',
+      '{}',
+      ':',
+      '/',
+      '..',
+      '😀',
+      '\ufeff',
+      'é',
+      'e\u0301',
+      '漢'.repeat(341),
+      'x'.repeat(1_024),
+    ]
     for (const name of names) await hold(store, lasting({ name, label: name }))
     for (const name of names) {
       assert.equal((await store.acquire(lasting({ name }), call())).kind, 'held')
@@ -418,7 +499,10 @@ test('hostile keys: every well-formed string is a key of its own, and comes back
     }
     const listed: string[] = []
     for await (const holding of store.list?.('test', '', call()) ?? []) listed.push(holding.key)
-    assert.deepEqual(listed, [...names].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
+    assert.deepEqual(
+      listed,
+      [...names].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+    )
     const some: string[] = []
     for await (const holding of store.list?.('test', 'a\0', call()) ?? []) some.push(holding.key)
     assert.deepEqual(some, ['a\0', 'a\0b'])

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { decodeLife, encodeLife, hasEnded, parseStat, type ProcessView, type RecordedLife } from '../../src/stores/sqlite/life.js'
+import {
+  decodeLife,
+  encodeLife,
+  hasEnded,
+  type ProcessView,
+  parseStat,
+  type RecordedLife,
+} from '../../src/stores/sqlite/life.js'
 import { sqliteStore } from '../../src/stores/sqlite.js'
 import { type ActorOptions, claim, stage } from '../support/sqlite-actors.js'
 import { openToAll, privileged } from '../support/sqlite-hosts.js'
@@ -23,9 +30,21 @@ test('a holder is dead only when every process of it certainly is', () => {
     ['a finished leader whose threads still run', { ...running, state: 'Z', threads: 3 }, false],
   ]
   for (const [what, view, ended] of cases) {
-    assert.equal(hasEnded(life(7), here, () => view), ended, what)
-    assert.equal(hasEnded(life(7, 8), here, (pid) => (pid === 7 ? view : running)), false, `${what}, but another lives`)
-    assert.equal(hasEnded(life(7, 8), here, (pid) => (pid === 7 ? view : 'gone')), ended, `${what}, and another is gone`)
+    assert.equal(
+      hasEnded(life(7), here, () => view),
+      ended,
+      what,
+    )
+    assert.equal(
+      hasEnded(life(7, 8), here, (pid) => (pid === 7 ? view : running)),
+      false,
+      `${what}, but another lives`,
+    )
+    assert.equal(
+      hasEnded(life(7, 8), here, (pid) => (pid === 7 ? view : 'gone')),
+      ended,
+      `${what}, and another is gone`,
+    )
   }
 })
 
@@ -41,8 +60,22 @@ test('a death is not seen from another boot, time namespace or pid namespace, no
 
 test('what was recorded is read again, and what cannot be understood says nothing', () => {
   assert.deepEqual(decodeLife(encodeLife(life(7, 8))), life(7, 8))
-  for (const text of ['', '{}', '[]', '[1,2]', '["h","n",[0,"1"]]', '["h","n",[-1,"1"]]', '["h","n",["7","1"]]', '["h","n",7]', 'null']) {
-    assert.equal(hasEnded(decodeLife(text), { host: 'h', pidNamespace: 'n' }, () => 'gone'), false, text)
+  for (const text of [
+    '',
+    '{}',
+    '[]',
+    '[1,2]',
+    '["h","n",[0,"1"]]',
+    '["h","n",[-1,"1"]]',
+    '["h","n",["7","1"]]',
+    '["h","n",7]',
+    'null',
+  ]) {
+    assert.equal(
+      hasEnded(decodeLife(text), { host: 'h', pidNamespace: 'n' }, () => 'gone'),
+      false,
+      text,
+    )
   }
   const stat = `7 (a (name) of :- 1 Z 2) S ${Array.from({ length: 30 }, (_, i) => i + 4).join(' ')}`
   assert.deepEqual(parseStat(stat), { state: 'S', threads: 20, started: '22' })
@@ -56,8 +89,14 @@ test('kill -9 of a holder that can be seen: a waiter in another process has the 
 
 /** `--kill-child`: the actor is the first process of its namespace, and dies with the `unshare` that made it. */
 const hiddenHolders: [string, ActorOptions][] = [
-  ['in a pid namespace of its own', { through: ['unshare', '--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc'] }],
-  ['in a pid namespace of its own, with the outer /proc', { through: ['unshare', '--pid', '--fork', '--kill-child=SIGKILL'] }],
+  [
+    'in a pid namespace of its own',
+    { through: ['unshare', '--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc'] },
+  ],
+  [
+    'in a pid namespace of its own, with the outer /proc',
+    { through: ['unshare', '--pid', '--fork', '--kill-child=SIGKILL'] },
+  ],
 ]
 for (const [where, options] of hiddenHolders) {
   test(`kill -9 of a holder ${where}: taken over when its TTL has passed, and not before`, privileged, async () => {
@@ -73,7 +112,11 @@ test('a contender in another pid namespace does not take a living process for a 
   await stage(async (_, actor) => {
     const holder = await actor()
     await holder.acquire(claim({ ttlMs: 60_000 }))
-    for (const through of [['unshare', '--pid', '--fork', '--mount-proc'], ['unshare', '--pid', '--fork'], ['unshare', '--mount-proc', '--pid', '--mount', '--fork']]) {
+    for (const through of [
+      ['unshare', '--pid', '--fork', '--mount-proc'],
+      ['unshare', '--pid', '--fork'],
+      ['unshare', '--mount-proc', '--pid', '--mount', '--fork'],
+    ]) {
       const contender = await actor({ through })
       for (let i = 0; i < 3; i++) assert.equal((await contender.acquire(claim())).kind, 'held')
     }
@@ -85,20 +128,31 @@ test('a contender in another pid namespace does not take a living process for a 
   })
 })
 
-test('hidepid: a user who cannot see the holder waits for it, and takes over from it when it is dead', privileged, async () => {
-  await stage(async (folder, actor) => {
-    const holder = await actor()
-    await holder.acquire(claim({ ttlMs: 60_000 }))
-    openToAll(folder)
-    const contender = await actor({
-      through: ['unshare', '--mount', 'sh', '-ec', 'mount -t proc -o hidepid=2 proc /proc; exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"', 'sh'],
+test(
+  'hidepid: a user who cannot see the holder waits for it, and takes over from it when it is dead',
+  privileged,
+  async () => {
+    await stage(async (folder, actor) => {
+      const holder = await actor()
+      await holder.acquire(claim({ ttlMs: 60_000 }))
+      openToAll(folder)
+      const contender = await actor({
+        through: [
+          'unshare',
+          '--mount',
+          'sh',
+          '-ec',
+          'mount -t proc -o hidepid=2 proc /proc; exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"',
+          'sh',
+        ],
+      })
+      assert.equal(await contender.sees(holder.process.pid ?? 0), false, 'the control: invisible to the contender')
+      for (let i = 0; i < 3; i++) assert.equal((await contender.acquire(claim())).kind, 'held', 'invisible is not gone')
+      await holder.kill()
+      assert.equal((await contender.acquire(claim())).kind, 'granted')
     })
-    assert.equal(await contender.sees(holder.process.pid ?? 0), false, 'the control: invisible to the contender')
-    for (let i = 0; i < 3; i++) assert.equal((await contender.acquire(claim())).kind, 'held', 'invisible is not gone')
-    await holder.kill()
-    assert.equal((await contender.acquire(claim())).kind, 'granted')
-  })
-})
+  },
+)
 
 test('a lease that was asked to last is not freed by a death: outlives-process, lock delay, minimal hold', async () => {
   await stage(async (_, actor) => {

@@ -29,7 +29,13 @@ test('63 waiters behind one holder wait quietly: less than a tenth of a core tog
 })
 
 test('control: the judge sees an overlap, a holder that was never seen to end, and a fence that goes back', () => {
-  const hold = (fence: number, entered: number, exited: number | null, pid = fence) => ({ fence, pid, waiter: 0, entered, exited })
+  const hold = (fence: number, entered: number, exited: number | null, pid = fence) => ({
+    fence,
+    pid,
+    waiter: 0,
+    entered,
+    exited,
+  })
   const none = new Map<number, number>()
   assert.equal(judge([hold(1, 0, 10), hold(2, 11, 20)], none, 1).overlaps.length, 0)
   assert.equal(judge([hold(1, 0, 10), hold(2, 9, 20)], none, 1).overlaps.length, 1)

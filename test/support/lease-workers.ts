@@ -54,7 +54,8 @@ export class LeaseWorker {
     for (;;) {
       const found = this.told.slice(from).find((told) => told.event === event)
       if (found) return found
-      if (this.process.exitCode !== null) throw new Error(`the worker ended with ${this.process.exitCode}: ${this.stderr}`)
+      if (this.process.exitCode !== null)
+        throw new Error(`the worker ended with ${this.process.exitCode}: ${this.stderr}`)
       await new Promise<void>((resolve) => this.#heard.push(resolve))
     }
   }

@@ -19,7 +19,9 @@ const say = (line: unknown) => process.stdout.write(`${encode(line)}\n`)
 
 /** What the asker sees of the claims of an actor: `pids: []` stands for this process. */
 const ours = (claim: Claim): Claim =>
-  claim.life !== 'outlives-process' && claim.life.pids.length === 0 ? { ...claim, life: { pids: [process.pid] } } : claim
+  claim.life !== 'outlives-process' && claim.life.pids.length === 0
+    ? { ...claim, life: { pids: [process.pid] } }
+    : claim
 
 /** Asks until it has the key, by hint where `hints`, else every millisecond; tells when it has it, on the host clock. */
 async function obtain(claim: Claim, hints: boolean) {
@@ -60,7 +62,12 @@ async function cycles(claim: Claim, count: number, holdMs: number) {
 }
 
 const operations: Record<string, (...args: never[]) => unknown> = {
-  about: () => ({ pid: process.pid, identity: environment.host.identity, now: environment.host.now(), wall: environment.clock.wall() }),
+  about: () => ({
+    pid: process.pid,
+    identity: environment.host.identity,
+    now: environment.host.now(),
+    wall: environment.clock.wall(),
+  }),
   acquire: (claim: Claim) => store.acquire(ours(claim), call()),
   renew: (held: HeldRef) => store.renew(held, call()),
   release: (ref: ClaimRef, keepMs: number) => store.release(ref, { ...call(), keepMs }),

@@ -5,7 +5,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { AcquireOutcome, Claim, ClaimRef, HeldRef, Holding, Key, Probe, ReleaseOutcome, RenewOutcome } from '../../src/store.js'
+import type {
+  AcquireOutcome,
+  Claim,
+  ClaimRef,
+  HeldRef,
+  Holding,
+  Key,
+  Probe,
+  ReleaseOutcome,
+  RenewOutcome,
+} from '../../src/store.js'
 import { decode, encode } from './sqlite-lines.js'
 
 export interface Hold {
@@ -102,7 +112,9 @@ export class Actor {
 }
 
 /** A folder of its own, and every actor that works in it; all gone at the end. */
-export async function stage<T>(play: (folder: string, actor: (options?: ActorOptions & { path?: string }) => Promise<Actor>) => Promise<T>): Promise<T> {
+export async function stage<T>(
+  play: (folder: string, actor: (options?: ActorOptions & { path?: string }) => Promise<Actor>) => Promise<T>,
+): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-sqlite-'))
   const actors: Actor[] = []
   try {
@@ -123,5 +135,15 @@ let owners = 0
 export const claim = (over: Partial<Claim> & { name?: string } = {}): Claim => {
   const { name = 'k', ...rest } = over
   const owner = `owner ${process.pid} ${++owners}`
-  return { key: { namespace: 'test', name }, owner, ttlMs: 1_000, lockDelayMs: 0, minHoldMs: 0, fenceFloor: 0n, queue: false, life: { pids: [] }, ...rest }
+  return {
+    key: { namespace: 'test', name },
+    owner,
+    ttlMs: 1_000,
+    lockDelayMs: 0,
+    minHoldMs: 0,
+    fenceFloor: 0n,
+    queue: false,
+    life: { pids: [] },
+    ...rest,
+  }
 }

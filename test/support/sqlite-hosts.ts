@@ -4,9 +4,11 @@ import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** With `CI` set nothing may be missing: the tests run, and fail where they cannot. */
-const needs = (isThere: boolean, reason: string): { skip?: string } => (isThere || process.env.CI ? {} : { skip: reason })
+const needs = (isThere: boolean, reason: string): { skip?: string } =>
+  isThere || process.env.CI ? {} : { skip: reason }
 
-const canUnshare = process.platform === 'linux' && spawnSync('unshare', ['--mount', '--pid', '--fork', 'true']).status === 0
+const canUnshare =
+  process.platform === 'linux' && spawnSync('unshare', ['--mount', '--pid', '--fork', 'true']).status === 0
 export const privileged = needs(canUnshare, 'needs Linux, and the right to make namespaces')
 
 const faketimes = (): string | undefined => {
@@ -17,8 +19,14 @@ const faketimes = (): string | undefined => {
 export const faketime = faketimes()
 export const withFaketime = needs(faketime !== undefined, 'needs libfaketime')
 
-const sshfsRuns = existsSync('/dev/fuse') && existsSync('/usr/lib/openssh/sftp-server') && spawnSync('sshfs', ['--version']).status === 0
-export const withSshfs = { ...privileged, ...(canUnshare ? { skip: sshfsRuns ? false : 'needs sshfs, sftp-server and /dev/fuse' } : {}) }
+const sshfsRuns =
+  existsSync('/dev/fuse') &&
+  existsSync('/usr/lib/openssh/sftp-server') &&
+  spawnSync('sshfs', ['--version']).status === 0
+export const withSshfs = {
+  ...privileged,
+  ...(canUnshare ? { skip: sshfsRuns ? false : 'needs sshfs, sftp-server and /dev/fuse' } : {}),
+}
 
 /** A folder and all in it, for every user: what people do who share a lease file between users. */
 export function openToAll(folder: string): void {

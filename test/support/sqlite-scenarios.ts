@@ -13,13 +13,20 @@ export function assertInOrder(holds: readonly Hold[]): void {
   ordered.forEach((hold, i) => {
     const before = ordered[i - 1]
     if (!before) return
-    assert.ok(before.to <= hold.from, `fence ${hold.fence} was held from ${hold.from}, fence ${before.fence} until ${before.to}`)
+    assert.ok(
+      before.to <= hold.from,
+      `fence ${hold.fence} was held from ${hold.from}, fence ${before.fence} until ${before.to}`,
+    )
     assert.ok(before.fence < hold.fence, `fence ${hold.fence} came after ${before.fence}`)
   })
 }
 
 /** How long after kill -9 of a holder a waiter in another process has the key, in ms, kill by kill. */
-export async function takeOversAfterKill(count: number, holderOptions: ActorOptions = {}, ttlMs = 10_000): Promise<{ afterKill: number; afterEnd: number }[]> {
+export async function takeOversAfterKill(
+  count: number,
+  holderOptions: ActorOptions = {},
+  ttlMs = 10_000,
+): Promise<{ afterKill: number; afterEnd: number }[]> {
   return stage(async (_, actor) => {
     const waiter = await actor()
     const gaps: { afterKill: number; afterEnd: number }[] = []
@@ -44,7 +51,12 @@ export async function takeOversAfterKill(count: number, holderOptions: ActorOpti
 }
 
 /** B148: everybody opens a cold file at once and works as fast as it can, while others read. */
-export async function crowd(processes: number, cycles: number, mode: 'wal' | 'delete', reader: boolean): Promise<number> {
+export async function crowd(
+  processes: number,
+  cycles: number,
+  mode: 'wal' | 'delete',
+  reader: boolean,
+): Promise<number> {
   return stage(async (folder, actor) => {
     const path = `${folder}/leases.db`
     // A file with something in it keeps its journal mode.
@@ -94,11 +106,14 @@ export async function crowdAtExpiry(processes: number, rounds: number): Promise<
     const ttlMs = 50
     for (let round = 0; round < rounds; round++) {
       const name = `round ${round}`
-      const grants = await Promise.all(actors.map((one) => one.obtain(claim({ name, ttlMs, life: 'outlives-process' }), false)))
+      const grants = await Promise.all(
+        actors.map((one) => one.obtain(claim({ name, ttlMs, life: 'outlives-process' }), false)),
+      )
       grants.sort((a, b) => (a.fence < b.fence ? -1 : 1))
       grants.forEach((grant, i) => {
         const before = grants[i - 1]
-        if (before) assert.ok(grant.at >= before.sentAt + ttlMs, `taken ${before.sentAt + ttlMs - grant.at} ms before its end`)
+        if (before)
+          assert.ok(grant.at >= before.sentAt + ttlMs, `taken ${before.sentAt + ttlMs - grant.at} ms before its end`)
       })
     }
   })

@@ -56,7 +56,18 @@ async function startHolder(kind: HolderKind, path: string, ttlMs: number): Promi
 
 /** The command outlives a killed holdfast, so it says its pid first. */
 async function startRun(path: string, ttlMs: number): Promise<Holder> {
-  const args = ['run', '--store', `sqlite:${path}`, '--ttl', `${ttlMs}ms`, 'key', '--', 'sh', '-c', 'echo $$; exec sleep 600']
+  const args = [
+    'run',
+    '--store',
+    `sqlite:${path}`,
+    '--ttl',
+    `${ttlMs}ms`,
+    'key',
+    '--',
+    'sh',
+    '-c',
+    'echo $$; exec sleep 600',
+  ]
   const child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = (await once(child.stdout, 'data')) as [Buffer]
   const command = Number(String(line).trim())

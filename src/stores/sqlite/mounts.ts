@@ -51,7 +51,7 @@ const MAGIC: Record<number, string> = {
 export const typeOfMagic = (magic: number): string | null => MAGIC[magic >>> 0] ?? null
 
 /** Spaces and the like are written as octal escapes. */
-const unescape = (text: string): string =>
+const unescaped = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
 
 /**
@@ -66,7 +66,7 @@ export function mountTypeOf(path: string, mountinfo: string): string | null {
     const point = left?.split(' ')[4]
     const kind = right?.split(' ')[0]
     if (!point || !kind) continue
-    const folder = unescape(point)
+    const folder = unescaped(point)
     const covers = folder === '/' || path === folder || path.startsWith(`${folder}/`)
     if (covers && folder.length >= best) {
       best = folder.length
