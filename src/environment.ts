@@ -19,9 +19,7 @@ export interface Clock {
   now(): number
   /** The wall clock in ms since 1970: for fences and for people, never for a deadline. */
   wall(): number
-  /**
-   * Calls back once, never before `now()` has grown by `ms`.
-   */
+  /** Calls back once, never before `now()` has grown by `ms`. */
   timer(ms: number, callback: () => void, options?: TimerOptions): Timer
 }
 
@@ -76,7 +74,7 @@ export function sleep(
   })
 }
 
-/** Lets everything that is already settled run to its end: one turn of the event loop. For simulators. */
+/** One turn of the event loop: what is settled already runs to its end. For simulators. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
@@ -247,10 +245,7 @@ let shared: Environment | undefined
 
 /** Real time and randomness; made once per process. */
 export function systemEnvironment(): Environment {
-  shared ??= {
-    clock: new SystemClock(bootClockIsOurs() ? new SuspendMeter(() => uptime() * 1000, monotonic) : null),
-    host: systemHostClock(),
-    random: systemRandom,
-  }
+  const meter = () => (bootClockIsOurs() ? new SuspendMeter(() => uptime() * 1000, monotonic) : null)
+  shared ??= { clock: new SystemClock(meter()), host: systemHostClock(), random: systemRandom }
   return shared
 }

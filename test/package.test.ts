@@ -194,6 +194,11 @@ const hasOwnSqlite = 'getBuiltinModule' in process && process.getBuiltinModule('
 test('without a SQLite driver, the message says what to install', {
   skip: hasOwnSqlite && 'this Node has node:sqlite built in',
 }, () => {
+  const lent = spawnSync(process.execPath, ['-p', "require.resolve('better-sqlite3')"], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  assert.notEqual(lent.status, 0, `a node_modules above the temporary folder lends a driver: ${lent.stdout}`)
   const use = `
       import { createLeases } from 'holdfast'
       import { sqliteStore } from 'holdfast/sqlite'

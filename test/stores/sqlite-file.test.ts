@@ -37,11 +37,11 @@ async function refuses(asked: Promise<unknown>, path: string, pattern: RegExp, k
   })
 }
 
-const replacements: [string, (path: string) => void][] = [
+const replacements: [string, (path: string) => unknown][] = [
   ['deleted', (path) => rmSync(path)],
-  ['deleted with its companions', (path) => ['', '-wal', '-shm'].forEach((end) => rmSync(path + end))],
+  ['deleted with its companions', (path) => ['', '-wal', '-shm'].map((end) => rmSync(path + end))],
   ['moved away', (path) => renameSync(path, `${path}.old`)],
-  ['replaced by a copy of itself', (path) => (copyFileSync(path, `${path}.new`), renameSync(`${path}.new`, path))],
+  ['replaced by a copy of itself', (path) => [copyFileSync(path, `${path}.new`), renameSync(`${path}.new`, path)]],
   ['robbed of its log', (path) => rmSync(`${path}-wal`)],
   ['robbed of its shared memory', (path) => rmSync(`${path}-shm`)],
 ]

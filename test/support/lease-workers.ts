@@ -33,6 +33,7 @@ export class LeaseWorker {
   readonly told: Told[] = []
   stderr = ''
   #heard: (() => void)[] = []
+  #closed = false
 
   constructor({ path, ttlMs, lockDelayMs = 0, once: asksOnce = false, through = [], env = {} }: WorkerOptions) {
     const args = [WORKER, path, 'key', String(ttlMs), String(lockDelayMs), asksOnce ? 'once' : 'wait']
@@ -43,21 +44,35 @@ export class LeaseWorker {
     })
     this.process.stdin?.on('error', () => {})
     if (!this.process.stdout) throw new Error('the worker has no stdout')
+    this.process.on('close', () => {
+      this.#closed = true
+      this.#wake()
+    })
     createInterface({ input: this.process.stdout }).on('line', (line) => {
       this.told.push(JSON.parse(line) as Told)
-      for (const heard of this.#heard.splice(0)) heard()
+      this.#wake()
     })
   }
 
-  /** The first of this event, told already or still to come. */
+  #wake(): void {
+    for (const heard of this.#heard.splice(0)) heard()
+  }
+
+  /** The first of this event, told already or still to come. Rejects when the worker has ended without it. */
   async hear(event: Told['event'], from = 0): Promise<Told> {
     for (;;) {
       const found = this.told.slice(from).find((told) => told.event === event)
       if (found) return found
-      if (this.process.exitCode !== null)
-        throw new Error(`the worker ended with ${this.process.exitCode}: ${this.stderr}`)
+      if (this.#closed) {
+        throw new Error(`the worker ended without ${event}; it told ${JSON.stringify(this.told)} ${this.stderr}`)
+      }
       await new Promise<void>((resolve) => this.#heard.push(resolve))
     }
+  }
+
+  /** Held or refused. */
+  verdict(): Promise<Told> {
+    return Promise.any([this.hear('held'), this.hear('refused')])
   }
 
   /** What it believes now. */

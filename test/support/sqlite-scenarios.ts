@@ -67,13 +67,16 @@ export async function crowd(
     }
     const actors = await Promise.all(Array.from({ length: processes }, () => actor()))
     const stop = reader ? holdSnapshots(path, mode) : async () => {}
-    const began = hostNow()
-    const holds = await Promise.all(actors.map((one) => one.cycles(claim({ ttlMs: 10_000 }), cycles)))
-    const tookMs = hostNow() - began
-    await stop()
-    assert.equal(holds.flat().length, processes * cycles)
-    assertInOrder(holds.flat())
-    return tookMs
+    try {
+      const began = hostNow()
+      const holds = await Promise.all(actors.map((one) => one.cycles(claim({ ttlMs: 10_000 }), cycles)))
+      const tookMs = hostNow() - began
+      assert.equal(holds.flat().length, processes * cycles)
+      assertInOrder(holds.flat())
+      return tookMs
+    } finally {
+      await stop()
+    }
   })
 }
 
