@@ -85,7 +85,6 @@ const wall = Date.now.bind(Date)
 const startTimer = setTimeout
 const stopTimer = clearTimeout
 const startTicker = setInterval
-const stopTicker = clearInterval
 const hrtime = process.hrtime.bigint.bind(process.hrtime)
 
 /** Node's timers fire at once beyond this. */
@@ -139,7 +138,7 @@ class SystemClock implements Clock {
 
   #lookAtPending(): void {
     if (this.#pending.size === 0) {
-      stopTicker(this.#ticker)
+      clearInterval(this.#ticker)
       this.#ticker = undefined
       return
     }
@@ -172,7 +171,7 @@ class SystemTimer implements Timer {
   rearm(): void {
     stopTimer(this.#handle)
     const remaining = Math.min(Math.max(this.#due - this.#clock.now(), 0), MAX_TIMER_MS)
-    // Node counts from the start of its loop's turn, in whole milliseconds: without one more, most fire early, twice.
+    // Node counts whole milliseconds from the start of a turn: without one more, most would fire early, and twice.
     this.#handle = startTimer(() => this.#look(), Math.min(Math.ceil(remaining) + 1, MAX_TIMER_MS))
     if (!this.#keepAlive) this.#handle.unref()
   }
