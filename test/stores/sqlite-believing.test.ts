@@ -9,13 +9,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LeaseWorker, type WorkerOptions } from '../support/lease-workers.js'
+import { privileged } from '../support/sqlite-hosts.js'
 
 const TTL_MS = 1000
 const LOCK_DELAY_MS = 300
 /** What observing takes beyond TTL and lock delay (2 % and 50 ms), and starting a contender on a busy machine. */
 const SLACK_MS = 26 + 50 + 700
-
-const privileged = { skip: process.getuid?.() === 0 ? false : 'needs root: namespaces and bind mounts' }
 
 /** In a mount namespace with another file in the place of `path`. */
 function withFile(folder: string, path: string, text: string): string[] {
