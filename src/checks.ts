@@ -1,6 +1,6 @@
 /** Checks of what callers hand in. A message says option, expectation, value. Wrong kind: TypeError; wrong value: RangeError. */
 
-const show = (value: unknown): string => {
+export const show = (value: unknown): string => {
   if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
   if (typeof value === 'bigint') return `${value}n`
   return typeof value === 'object' && value !== null ? `an ${Array.isArray(value) ? 'array' : 'object'}` : String(value)
@@ -57,6 +57,14 @@ export function key(value: unknown): asserts value is string {
 
 export function boolean(option: string, value: unknown): asserts value is boolean {
   if (typeof value !== 'boolean') throw wrongKind(option, 'true or false', value)
+}
+
+/** A store is anything with the members of the seam; what it does is for the conformance suite to say. */
+export function store(option: string, value: unknown): void {
+  const members = ['traits', 'acquire', 'renew', 'release', 'inspect', 'close']
+  if (typeof value !== 'object' || value === null || !members.every((member) => member in value)) {
+    throw wrongKind(option, `a store, such as sqliteStore(…) (an object with ${members.join(', ')})`, value)
+  }
 }
 
 export function environment(option: string, value: unknown): void {

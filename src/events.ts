@@ -1,4 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
+import { textOf } from './messages.js'
 import type { LossReason } from './store.js'
 
 interface About {
@@ -54,8 +55,8 @@ const channels = {
 } as const satisfies Record<LeaseEventType, unknown>
 
 /**
- * Tells whoever listens; `make` is called only if someone does. An observer that throws changes nothing for the
- * lease: its error becomes a process warning.
+ * Tells whoever listens; `make` is called only if someone does. An observer that throws or rejects changes nothing for
+ * the lease: its error becomes a process warning.
  */
 export function emit<T extends LeaseEventType>(
   observe: Observe | undefined,
@@ -67,8 +68,12 @@ export function emit<T extends LeaseEventType>(
   const event = make()
   listeners.publish(event)
   try {
-    observe?.(event)
+    // Typed to return nothing, but an async function is accepted for that: its rejection must not end the process.
+    const pending: unknown = observe?.(event)
+    if (pending instanceof Promise) pending.catch(warn)
   } catch (error) {
-    process.emitWarning(`an observer of holdfast threw: ${error instanceof Error ? error.message : String(error)}`)
+    warn(error)
   }
 }
+
+const warn = (error: unknown): void => process.emitWarning(`an observer of holdfast threw: ${textOf(error)}`)

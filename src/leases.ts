@@ -73,7 +73,8 @@ export class Leases implements AsyncDisposable {
 
   /**
    * Acquires, works, releases; resolves with what `work` returns. If the work throws, its error is what you get,
-   * always (a failed release is attached to it as `releaseError`).
+   * always (a failed release is attached to it as `releaseError`). Work that releases its lease itself and goes on is no
+   * longer protected, by its own choice.
    * @throws {LeaseLostError} when the lease was lost, even if the work returned; its value is then `result`.
    */
   run<T>(key: string, work: Work<T>): Promise<T>
@@ -92,7 +93,7 @@ export class Leases implements AsyncDisposable {
 
   /** Everything held in this namespace whose name starts with `prefix`. */
   async *list(prefix = ''): AsyncGenerator<Holding, void, undefined> {
-    if (typeof prefix !== 'string') throw new TypeError(`prefix must be a string, but got ${typeof prefix}`)
+    if (typeof prefix !== 'string') throw new TypeError(`prefix must be a string, but got ${check.show(prefix)}`)
     this.#refuseWhenClosed()
     const scope = new AbortController()
     const holdings = this.#store.list?.(this.#settings.namespace, prefix, { signal: scope.signal })

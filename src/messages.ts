@@ -14,8 +14,8 @@ export function unavailable(store: Store, what: string, error: unknown): StoreUn
 
 const BECAUSE: Record<LossReason, string> = {
   expired: 'its deadline passed without a renewal',
-  taken: 'another owner holds the key',
-  missing: 'the store no longer has it (deleted, flushed, or restarted without its memory)',
+  taken: 'another owner holds the key (it may have been freed by force)',
+  missing: 'the store no longer has it (freed by force, deleted, flushed, or restarted without its memory)',
   session: 'the session that carried it ended',
   revoked: 'it was revoked',
   'max-hold': 'maxHoldMs passed',

@@ -118,6 +118,7 @@ export interface Wish extends Settings {
 }
 
 export function resolveSettings(store: Store, given: LeasesOptions): Settings {
+  check.store('store', store)
   check.known('createLeases', given, LEASES_OPTIONS)
   const ttlMs = or(given.ttlMs, DEFAULTS.ttlMs)
   check.length('ttlMs', ttlMs, MAX_MS)

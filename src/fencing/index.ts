@@ -1,1 +1,8 @@
-export { type Fenced, type GuardedDatabase, type SqliteGuard, sqliteGuard } from './sqlite.js'
+export {
+  type Fenced,
+  type GuardedDatabase,
+  type SqliteGuard,
+  type SqliteGuardOptions,
+  type SynchronousWrite,
+  sqliteGuard,
+} from './sqlite.js'

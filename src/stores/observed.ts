@@ -16,7 +16,7 @@ export interface StoreCall {
 }
 
 /**
- * The same store, with every call reported to `observe`. An observer that throws changes no outcome; its error is
+ * The same store, with every call reported to `observe`. An observer that throws or rejects changes no outcome; its error is
  * dropped. Optional members are there where the inner store has them.
  */
 export function observedStore(
@@ -24,12 +24,16 @@ export function observedStore(
   observe: (call: StoreCall) => void,
   options: { readonly environment?: Environment } = {},
 ): Store {
+  if (typeof store?.acquire !== 'function') throw new TypeError('observedStore: the first argument must be a store')
+  if (typeof observe !== 'function') throw new TypeError('observedStore: the second argument must be a function')
   const { clock } = options.environment ?? systemEnvironment()
   const begin = (operation: StoreCall['operation'], key?: Key) => {
     const beganAt = clock.now()
     return (result: Pick<StoreCall, 'outcome' | 'effect' | 'error'>) => {
       try {
-        observe({ operation, ...(key && { key }), durationMs: clock.now() - beganAt, ...result })
+        const call = { operation, ...(key && { key }), durationMs: clock.now() - beganAt, ...result }
+        const pending: unknown = observe(call)
+        if (pending instanceof Promise) pending.catch(() => {})
       } catch {
         // Watching must never become part of what is watched.
       }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import test from 'node:test'
-import type { LeaseEvent } from '../../src/index.js'
+import { createLeases, type LeaseEvent } from '../../src/index.js'
+import { memoryStore } from '../../src/stores/memory.js'
 import { bed, onBed } from '../support/bed.js'
 
 onBed('the life of a lease, as its observer hears it', async (here) => {
@@ -103,4 +104,23 @@ test('an observer that throws changes nothing for the lease; its error becomes a
 test('no event is made when nobody listens', async () => {
   const { emit } = await import('../../src/events.js')
   emit(undefined, 'renewed', () => assert.fail('made'))
+})
+
+test('an async observer that rejects becomes a warning, and ends nothing', async () => {
+  const warnings: string[] = []
+  const listener = (warning: Error) => warnings.push(warning.message)
+  process.on('warning', listener)
+  try {
+    const leases = createLeases(memoryStore(), {
+      observe: async () => {
+        throw new Error('metrics down')
+      },
+    })
+    assert.equal(await leases.run('job', () => 7), 7)
+    await leases.close()
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.ok(warnings.length > 0 && warnings.every((text) => text === 'an observer of holdfast threw: metrics down'))
+  } finally {
+    process.off('warning', listener)
+  }
 })
