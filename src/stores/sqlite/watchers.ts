@@ -16,8 +16,10 @@ const LIFE_TICK_MS = 50
 const FILE_TICK_MS = 200
 /** The log is written a moment before its content counts as committed: look once more. */
 const COMMIT_MS = 2
-/** Looking takes at most about this part of our time, however often others write. */
+/** Looking takes at most about this part of our time, however often others write… */
 const SHARE = 0.05
+/** …and no more than so many leases of our own at once. */
+const OURS_AT_ONCE = 100
 
 interface Watcher {
   readonly owner: string
@@ -43,6 +45,9 @@ export class Watchers {
   readonly #observer: Observer
   readonly #clock: Clock
   readonly #keys = new Map<string, Watched>()
+  /** Those of `#keys` that somebody waits for. */
+  readonly #waited = new Set<Watched>()
+  #round = this.#keys.values()
   #session: Session | undefined
   #dataVersion = 0
   #replaced = false
@@ -62,19 +67,20 @@ export class Watchers {
   /** `look`: what was just read. A key that is free then is told of at once. */
   add({ key, owner }: ClaimRef, onHint: () => void, look: Look | null): Watch {
     const id = idOf(key)
-    const watched = this.#keys.get(id) ?? { key, watchers: new Set(), look, mortal: false, untold: 0 }
+    const watched: Watched = this.#keys.get(id) ?? { key, watchers: new Set(), look, mortal: false, untold: 0 }
     watched.look = look
     const watcher: Watcher = { owner, onHint, mine: false, told: false }
     watched.watchers.add(watcher)
     this.#keys.set(id, watched)
-    const { session } = this.#file
-    if (session) this.#follow(session)
+    if (this.#file.session) this.#follow(this.#file.session)
     this.#judge(watched)
     this.#schedule()
     return {
       close: () => {
         watched.watchers.delete(watcher)
-        if (watched.watchers.size === 0 && this.#keys.get(id) === watched) this.#keys.delete(id)
+        if (watched.watchers.size > 0 || this.#keys.get(id) !== watched) return
+        this.#keys.delete(id)
+        this.#waited.delete(watched)
         if (this.#keys.size === 0) this.#stop()
       },
     }
@@ -91,13 +97,14 @@ export class Watchers {
 
   close(): void {
     this.#keys.clear()
+    this.#waited.clear()
     this.#stop()
   }
 
   #tick(): void {
     const start = this.#clock.now()
     const due = this.#hurry || start - this.#readAt >= FILE_TICK_MS || !this.#log
-    this.#quietly(() => (due ? this.#readFile() : this.#judgeAll(true)))
+    this.#quietly(() => (due ? this.#readFile() : this.#judgeWaited(true)))
     if (due) {
       this.#readAt = this.#clock.now()
       this.#notBefore = this.#readAt + (this.#readAt - start) / SHARE
@@ -114,6 +121,9 @@ export class Watchers {
 
   #readFile(): void {
     const session = this.#file.session
+    // Another call found it replaced, and nobody has opened what is there now.
+    if (!session && this.#session) this.#hintAll()
+    this.#session = session && this.#session
     if (!session) return
     this.#follow(session)
     const replaced = !session.isCurrent()
@@ -123,13 +133,26 @@ export class Watchers {
     const version = session.dataVersion()
     const changed = version !== this.#dataVersion
     this.#dataVersion = version
-    if (!changed) return this.#judgeAll()
-    for (const watched of this.#keys.values()) this.#read(watched, session)
+    if (!changed) return this.#judgeWaited()
+    for (const watched of [...this.#waited]) this.#read(watched, session)
+    this.#readSomeOfOurs(session)
   }
 
-  /** `often`: as cheap as it can be. */
-  #judgeAll(often = false): void {
-    for (const watched of this.#keys.values()) this.#judge(watched, often)
+  /** `often`: as cheap as it can be. A key that is ours, and that nobody waits for, changes only with the file. */
+  #judgeWaited(often = false): void {
+    for (const watched of [...this.#waited]) this.#judge(watched, often)
+  }
+
+  /** Of thousands of leases that this process holds some at a time, round and round: their heartbeats ask as well. */
+  #readSomeOfOurs(session: Session): void {
+    for (let read = 0; read < Math.min(OURS_AT_ONCE, this.#keys.size); read++) {
+      let next = this.#round.next()
+      if (next.done) {
+        this.#round = this.#keys.values()
+        next = this.#round.next()
+      }
+      if (next.value && !this.#waited.has(next.value)) this.#read(next.value, session)
+    }
   }
 
   #follow(session: Session): void {
@@ -154,6 +177,7 @@ export class Watchers {
     // vain. The next is told at the next look, should the key still be free.
     watched.untold = 0
     let telling = free
+    let waited = false
     for (const watcher of watched.watchers) {
       const mine = !free && look.row.owner === watcher.owner && look.row.state === 'held'
       const tell = telling && !watcher.told
@@ -162,7 +186,9 @@ export class Watchers {
       watcher.mine = mine
       watcher.told = free && (watcher.told || tell)
       if (free && !watcher.told) watched.untold++
+      waited ||= !mine
     }
+    this.#waited[waited ? 'add' : 'delete'](watched)
   }
 
   /** A death could be seen, and is news: whether our own processes live need not be asked. */
@@ -187,7 +213,7 @@ export class Watchers {
     this.#timer = undefined
     if (this.#keys.size === 0) return
     let wait = this.#log ? FILE_TICK_MS : LIFE_TICK_MS
-    for (const { look, mortal, untold } of this.#keys.values()) {
+    for (const { look, mortal, untold } of this.#waited) {
       if (mortal || untold > 0) wait = Math.min(wait, LIFE_TICK_MS)
       if (look && !look.verdict.expired) wait = Math.min(wait, look.verdict.remainingMs)
     }
