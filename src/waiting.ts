@@ -196,7 +196,7 @@ export class Acquisition {
     const name = JSON.stringify(this.#key.name)
     if (outcome.kind === 'not-ready') {
       const { why, retryAfterMs } = outcome
-      const message = `${placeOf(this.#store)} is not ready to grant ${name}: ${why} (ready in ${retryAfterMs} ms)`
+      const message = `${placeOf(this.#store)} is not ready to grant ${name}: ${why} (ask again in ${retryAfterMs} ms)`
       return new StoreUnavailableError(message, { notReady: { why, retryAfterMs } })
     }
     const by = this.#holder === undefined ? '' : ` by ${this.#holder}`

@@ -17,11 +17,14 @@ export interface Parsed {
 export const has = (parsed: Parsed, name: string): boolean => parsed.options.has(name)
 export const optionOf = (parsed: Parsed, name: string): string | undefined => parsed.options.get(name)?.[0]
 
-/** Everything before the first `--` is ours, everything after it is the command's, untouched (B214). */
+/**
+ * Everything before the first `--` is ours, everything after it is the command's, untouched (B214). Where no key comes
+ * before it, the key comes after it, with another `--` before the command: `run -- -k -- command`.
+ */
 export function parse(spec: CommandSpec, argv: readonly string[]): Parsed {
   const end = argv.indexOf('--')
   const ours = end === -1 ? argv : argv.slice(0, end)
-  const command = end === -1 ? [] : argv.slice(end + 1)
+  const behind = end === -1 ? [] : argv.slice(end + 1)
   const { tokens } = parseArgs({
     args: [...ours],
     options: optionTable(spec),
@@ -32,6 +35,7 @@ export function parse(spec: CommandSpec, argv: readonly string[]): Parsed {
   const options = new Map<string, string[]>()
   const positionals: string[] = []
   let unknown: string | null = null
+  let swallowed: Swallowed | null = null
   for (const token of tokens) {
     if (token.kind === 'option-terminator') continue
     if (token.kind === 'positional') {
@@ -42,11 +46,34 @@ export function parse(spec: CommandSpec, argv: readonly string[]): Parsed {
     }
     const option = spec.options.find((each) => each.name === token.name)
     if (!option) unknown ??= token.rawName
-    else collect(options, option, token.rawName, token.value, token.inlineValue ?? false)
+    else {
+      collect(options, option, token.rawName, token.value, token.inlineValue ?? false)
+      if (token.value !== undefined && !token.inlineValue) swallowed = { raw: token.rawName, value: token.value }
+    }
   }
   if (unknown !== null) throw unknownOption(spec, unknown)
-  if (!options.has('help')) checkPositionals(spec, positionals, command, end !== -1)
+  if (!spec.wraps) positionals.push(...behind)
+  const command = spec.wraps ? commandOf(positionals, behind) : []
+  if (!options.has('help')) checkPositionals(spec, positionals, command, swallowed)
   return { positionals, command, options }
+}
+
+/** The last option that took the word after it as its value. */
+interface Swallowed {
+  readonly raw: string
+  readonly value: string
+}
+
+/**
+ * The command, after the key has been taken from its front where it is there. Only a key with a dash may do without the
+ * second `--`: in `run -- make deploy` a key was forgotten, and `deploy` is no command that anybody meant.
+ */
+function commandOf(positionals: string[], behind: readonly string[]): readonly string[] {
+  const [key, next] = behind
+  if (positionals.length > 0 || key === undefined) return behind
+  if (next !== '--' && !key.startsWith('-')) return behind
+  positionals.push(key)
+  return behind.slice(next === '--' ? 2 : 1)
 }
 
 const optionTable = (spec: CommandSpec) =>
@@ -85,15 +112,22 @@ function collect(
   options.set(spec.name, [...before, value])
 }
 
-function checkPositionals(spec: CommandSpec, positionals: string[], command: readonly string[], dashes: boolean): void {
+function checkPositionals(
+  spec: CommandSpec,
+  positionals: readonly string[],
+  command: readonly string[],
+  swallowed: Swallowed | null,
+): void {
   const missing = spec.positionals[positionals.length]
   if (missing !== undefined && positionals.length < spec.required) {
-    throw usageError(`${spec.name} needs a ${missing}: ${spec.usage}`)
+    const why = swallowed && ` (${swallowed.raw} took ${shellLine([redactUrl(swallowed.value)])} as its value)`
+    throw usageError(`${spec.name} needs a ${missing}${why ?? ''}: ${spec.usage}`)
   }
   const extra = positionals[spec.positionals.length]
-  if (extra !== undefined)
-    throw usageError(`${spec.name} does not take ${shellLine([redactUrl(extra)])}: ${spec.usage}`)
-  if (!spec.wraps && dashes) throw usageError(`${spec.name} runs no command, so it takes no --: ${spec.usage}`)
+  if (extra !== undefined) {
+    const why = spec.wraps ? '' : ' (it runs no command)'
+    throw usageError(`${spec.name} does not take ${shellLine([redactUrl(extra)])}${why}: ${spec.usage}`)
+  }
   if (spec.wraps && command.length === 0)
     throw usageError(`${spec.name} needs -- and a command after the key: ${spec.usage}`)
 }
@@ -106,6 +140,8 @@ function missingDashes(spec: CommandSpec, argv: readonly string[], index: number
 function unknownOption(spec: CommandSpec, raw: string): Error {
   const names = spec.options.flatMap(({ name, short }) => (short ? [`--${name}`, `-${short}`] : [`--${name}`]))
   const near = raw.startsWith('--') ? nearest(raw, names) : null
-  const hint = near ? `did you mean ${near}?` : `see holdfast ${spec.name} --help`
+  const hint = near
+    ? `did you mean ${near}?`
+    : `see holdfast ${spec.name} --help (a ${spec.positionals[0]} that begins with a dash comes after --)`
   return usageError(`${spec.name} knows no option ${shellLine([raw])}; ${hint}`)
 }

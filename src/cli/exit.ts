@@ -9,6 +9,8 @@ export const EXIT = {
   unavailable: 69,
   /** A fault of holdfast itself. */
   software: 70,
+  /** Data could not be written to stdout. */
+  output: 74,
   /** Held by another, or the store is not ready in time. */
   held: 75,
   lost: 76,

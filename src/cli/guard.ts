@@ -2,12 +2,13 @@ import { type Clock, sleep, type Timer } from '../environment.js'
 import { LeaseLostError } from '../errors.js'
 import type { Lease } from '../lease.js'
 import { type Plan, stepAt } from './plan.js'
-import type { Tree } from './tree.js'
+import type { ProcessInfo } from './processes.js'
+import { QUIET_LOOKS, type Tree } from './tree.js'
 
 /** How often a command that was told to end is looked at, and one that was killed. */
 const ENDING_LOOK_MS = 20
 const KILLED_LOOK_MS = 5
-/** A process in an uninterruptible call (a dead disk) outlives KILL; after this long it is named instead. */
+/** What outlives KILL for so long (an uninterruptible call on a dead disk, or ever new processes) is named instead. */
 const UNKILLABLE_MS = 5_000
 
 export interface GuardEvents {
@@ -33,10 +34,10 @@ export class Guard {
   #killAt = Number.POSITIVE_INFINITY
   #timer: Timer | undefined
   #commandEnded = false
-  #finish: () => void = () => {}
+  #finish: (left: readonly ProcessInfo[]) => void = () => {}
   readonly #onAbort = () => this.#lost()
-  /** Resolves when the command was ended and nothing of it is left, or nothing that KILL can reach. */
-  readonly allDead: Promise<void>
+  /** Resolves when the command was ended, with what could be seen of it to the last: nothing, if all went well. */
+  readonly allDead: Promise<readonly ProcessInfo[]>
 
   constructor(lease: Lease, clock: Clock, plan: Plan, tree: Tree, events: GuardEvents) {
     this.#lease = lease
@@ -111,20 +112,32 @@ export class Guard {
       this.#tree.terminate()
       this.#events.terminating(this.#killAt - clock.now())
       this.#lease.signal.addEventListener('abort', this.#onAbort)
+      let quiet = 0
       while (clock.now() < this.#killAt) {
-        if (this.#commandEnded && this.#tree.members().length === 0) return this.#finish()
+        quiet = this.#commandEnded && this.#tree.members().length === 0 ? quiet + 1 : 0
+        if (quiet === QUIET_LOOKS) return this.#finish([])
         await sleep(clock, Math.min(ENDING_LOOK_MS, Math.max(this.#killAt - clock.now(), 0)), { keepAlive: true })
       }
     }
-    const killedAt = clock.now()
     this.#tree.kill()
     this.#events.killing()
-    while (clock.now() < killedAt + UNKILLABLE_MS) {
-      if (this.#commandEnded && this.#tree.members().length === 0) break
+    this.#finish(await this.#killed())
+  }
+
+  /** Looks after those that were killed, and kills what is found, until nobody is found twice in a row. */
+  async #killed(): Promise<readonly ProcessInfo[]> {
+    const clock = this.#clock
+    const until = clock.now() + UNKILLABLE_MS
+    let left: readonly ProcessInfo[] = []
+    for (let quiet = 0; quiet < QUIET_LOOKS; ) {
       await sleep(clock, KILLED_LOOK_MS, { keepAlive: true })
-      // Again each time: what had been started a moment before is found now.
-      this.#tree.kill()
+      const seen = this.#tree.members()
+      if (seen.length > 0) left = seen
+      if (seen.length > 0) this.#tree.kill()
+      quiet = this.#commandEnded && seen.length === 0 ? quiet + 1 : 0
+      // Those that keep coming back may be between two processes at this very moment: named is who was seen last.
+      if (clock.now() >= until && quiet < QUIET_LOOKS) return left
     }
-    this.#finish()
+    return []
   }
 }

@@ -1,4 +1,4 @@
-import { type Clock, systemEnvironment } from '../environment.js'
+import { type Clock, sleep, systemEnvironment } from '../environment.js'
 import { LeaseLostError } from '../errors.js'
 import type { Lease, ReleaseResult } from '../lease.js'
 import { type Ended, start } from './child.js'
@@ -7,9 +7,10 @@ import { EXIT } from './exit.js'
 import { Guard } from './guard.js'
 import { say } from './output.js'
 import type { Plan } from './plan.js'
+import type { ProcessInfo } from './processes.js'
 import type { Progress } from './progress.js'
 import type { Signals } from './signals.js'
-import type { Tree } from './tree.js'
+import { QUIET_LOOKS, type Tree } from './tree.js'
 
 export interface Hold {
   readonly lease: Lease
@@ -23,9 +24,32 @@ export interface Hold {
 
 /** Trees whose command still runs: an unexpected end of holdfast must not leave one behind without its lease. */
 const running = new Set<Tree>()
+let isCrashing = false
+/** How long an end of that kind goes on looking for what the command started. */
+const CRASH_MS = 1_000
+const CRASH_LOOK_MS = 5
 
-export function killEverything(): void {
+/** Kills what runs and looks after it, a moment long. From here on no run comes to an end of its own. */
+export async function killEverything(): Promise<void> {
+  isCrashing = true
   for (const tree of running) tree.kill()
+  const { clock } = systemEnvironment()
+  const until = clock.now() + CRASH_MS
+  let left: readonly ProcessInfo[] = []
+  for (let quiet = 0; running.size > 0 && quiet < QUIET_LOOKS && clock.now() < until; ) {
+    await sleep(clock, CRASH_LOOK_MS, { keepAlive: true })
+    left = [...running].flatMap((tree) => tree.members())
+    quiet = left.length === 0 ? quiet + 1 : 0
+    if (left.length > 0) for (const tree of running) tree.kill()
+  }
+  sayNotEnded(left.map(nameOf))
+}
+
+const nameOf = ({ name, pid }: ProcessInfo): string => `${name} (pid ${pid})`
+
+function sayNotEnded(left: readonly string[]): void {
+  if (left.length > 0)
+    say(`could not end ${left.join(', ')}, now without the lease, and perhaps more: end them by hand`)
 }
 
 /** Runs the command under the lease and gives the exit code. The lease ends when nothing that it protected is left. */
@@ -42,26 +66,27 @@ export async function hold(hold: Hold): Promise<number> {
       const why = lease.signal.aborted ? '' : `the lease on ${name} could not be renewed in time${because(progress)}; `
       say(`${why}TERM was sent to the command, KILL follows in ${formatDuration(killInMs)}`)
     },
-    killing: () => say('KILL was sent to the command and everything it started'),
+    killing: () => say('KILL was sent to the command and to what was found of all that it started'),
   })
   signals.forwardTo(tree, () => guard.look())
   progress.onRenewed = () => guard.look()
 
-  const ended = await started.ended
-  const protectedToTheEnd = guard.commandEnded()
-  if (!protectedToTheEnd) await guard.allDead
+  const over = started.ended.then((ended) => ({ ended, wasProtected: guard.commandEnded() }))
+  // A command that cannot be ended is not waited for: it is named, and the loss reported.
+  const end = await Promise.race([over, guard.allDead.then(() => null)])
+  if (isCrashing) return new Promise(() => {})
+  const left = (end?.wasProtected ? tree.members() : await guard.allDead).map(nameOf)
   signals.stop()
   running.delete(tree)
-  const left = tree.members().map(({ name, pid }) => `${name} (pid ${pid})`)
-  if (!protectedToTheEnd) return lost(hold, ended, left, await lease.release())
+  if (!end?.wasProtected) return lost(hold, end?.ended ?? null, left, await lease.release())
 
   if (left.length > 0)
     say(`the command ended but left behind, now without the lease: ${left.join(', ')}; let it wait for them`)
   const outcome = await lease.release()
-  if (outcome === 'lost') return lost(hold, ended, [], outcome)
+  if (outcome === 'lost') return lost(hold, end.ended, [], outcome)
   if (outcome === 'unknown')
     say(`no answer to the release of ${name}: it may stay taken for up to ${formatDuration(lease.ttlMs)}`)
-  return ended.exitCode
+  return end.ended.exitCode
 }
 
 async function notStarted(lease: Lease, ended: Ended): Promise<number> {
@@ -70,7 +95,7 @@ async function notStarted(lease: Lease, ended: Ended): Promise<number> {
   return ended.exitCode
 }
 
-function lost({ lease, progress }: Hold, ended: Ended, left: readonly string[], outcome: ReleaseResult): number {
+function lost({ lease, progress }: Hold, ended: Ended | null, left: readonly string[], outcome: ReleaseResult): number {
   const reason: unknown = lease.signal.reason
   const name = JSON.stringify(lease.key)
   const what =
@@ -79,9 +104,9 @@ function lost({ lease, progress }: Hold, ended: Ended, left: readonly string[], 
       : outcome === 'lost'
         ? `the lease on ${name} was gone before the command ended`
         : `the lease on ${name} could not be renewed in time${because(progress)}`
-  const how = ended.kind === 'ended' ? `; the command ${ended.how}` : ''
+  const how = ended?.kind === 'ended' ? `; the command ${ended.how}` : ''
   say(`${what}${how}; exit ${EXIT.lost}: ${advice(reason)}`)
-  if (left.length > 0) say(`could not end ${left.join(', ')}, now without the lease: end them by hand`)
+  sayNotEnded(left)
   return EXIT.lost
 }
 
@@ -90,7 +115,9 @@ function advice(reason: unknown): string {
   if (why === 'revoked') return 'somebody asked for it back; run it again when they are done'
   if (why === 'expired')
     return 'look at the store and at this host (paused, overloaded?), then run it again, perhaps with a longer --ttl'
-  if (why === 'missing') return 'find out who deleted or replaced what the store keeps, then run it again'
+  if (why === 'missing')
+    return 'an operator may have freed it by force, or somebody deleted or replaced what the store keeps: find out which, then run it again'
+  if (why === 'taken') return 'an operator may have freed it by force; see who holds it now, then run it again'
   return 'its work may be incomplete; run it again'
 }
 

@@ -70,10 +70,14 @@ async function exit(code: number): Promise<never> {
   process.exit(code)
 }
 
-/** Nothing may run on without its lease because of a fault of ours. */
+let hasCrashed = false
+
+/** Nothing may run on without its lease because of a fault of ours. The first fault decides how holdfast ends. */
 async function crashed(error: unknown): Promise<void> {
+  if (hasCrashed) return
+  hasCrashed = true
   const { killEverything } = await import('./hold.js')
-  killEverything()
+  await killEverything()
   await exit(failed(error))
 }
 
@@ -83,4 +87,5 @@ if (debug) process.on('warning', (warning) => say(`${warning.name}: ${warning.me
 process.on('uncaughtException', (error) => void crashed(error))
 process.on('unhandledRejection', (error) => void crashed(error))
 
-void exit(await main(process.argv.slice(2)).catch(failed))
+const code = await main(process.argv.slice(2)).catch(failed)
+if (!hasCrashed) await exit(code)

@@ -5,6 +5,7 @@
  */
 import { write } from 'node:fs'
 import { sleep, systemEnvironment } from '../environment.js'
+import { CliError, EXIT } from './exit.js'
 
 const FULL_PIPE_PAUSE_MS = 10
 let queue: Promise<unknown> = Promise.resolve()
@@ -25,14 +26,22 @@ export function say(message: string): void {
   queue = queue.then(() => writeAll(2, line))
 }
 
-/** Data that was asked for, on stdout. A reader that has gone (`| head -1`) is no error: it has what it wanted. */
-export function print(text: string): Promise<void> {
-  return writeAll(1, Buffer.from(text))
+/**
+ * Data that was asked for, on stdout. A reader that has gone (`| head -1`) is no error: it has what it wanted.
+ * @throws CliError (exit 74) when not all of it could be written: half an answer must not pass for one.
+ */
+export async function print(text: string): Promise<void> {
+  const error = await writeAll(1, Buffer.from(text))
+  if (!error || error.code === 'EPIPE') return
+  throw new CliError(`could not write to stdout (${error.code}); the output is incomplete`, {
+    exitCode: EXIT.output,
+    cause: error,
+  })
 }
 
-/** Text for people that is longer than a line: help. */
-export function printError(text: string): Promise<void> {
-  return writeAll(2, Buffer.from(text))
+/** Text for people that is longer than a line: help. Nobody is left to hear that it failed. */
+export async function printError(text: string): Promise<void> {
+  await writeAll(2, Buffer.from(text))
 }
 
 /** Resolves when everything said is written, and at the latest after `withinMs`. */
@@ -42,13 +51,15 @@ export async function flushed(withinMs: number): Promise<void> {
   await sleep(systemEnvironment().clock, withinMs, { signal: done.signal, keepAlive: true })
 }
 
-async function writeAll(fd: number, bytes: Buffer): Promise<void> {
+/** Gives the error that ended the writing early, if one did. */
+async function writeAll(fd: number, bytes: Buffer): Promise<NodeJS.ErrnoException | null> {
   for (let rest = bytes; rest.length > 0; ) {
     const result = await writeOnce(fd, rest)
     if (typeof result === 'number') rest = rest.subarray(result)
     else if (result.code === 'EAGAIN') await sleep(systemEnvironment().clock, FULL_PIPE_PAUSE_MS, { keepAlive: true })
-    else return
+    else return result
   }
+  return null
 }
 
 const writeOnce = (fd: number, bytes: Buffer): Promise<number | NodeJS.ErrnoException> =>

@@ -1,6 +1,6 @@
 import { DEFAULTS } from '../options.js'
 import { deadlineOf } from '../validity.js'
-import { formatDuration } from './duration.js'
+import { formatDuration, writtenDuration } from './duration.js'
 import { usageError } from './exit.js'
 
 /** When a command must be told to end, and when it is made to, counted back from the deadline of its lease. */
@@ -21,29 +21,48 @@ const defaultGraceMs = (ttlMs: number): number => Math.min(5_000, Math.floor(ttl
  */
 const marginOf = (ttlMs: number): number => Math.min(250, Math.max(25, Math.floor(ttlMs / 20)))
 
+/** From a renewal to the next one, where that one fails and is repeated: as `DEFAULTS` of the library say. */
+function retriedAfterMs(ttlMs: number): number {
+  const renewEveryMs = DEFAULTS.renewEveryMs(ttlMs)
+  return renewEveryMs + DEFAULTS.callTimeoutMs(ttlMs) + Math.floor(renewEveryMs / 4)
+}
+
+/** Below 0 when there is no time for any. */
+const longestGraceMs = (ttlMs: number): number =>
+  Math.floor(deadlineOf(0, ttlMs, DEFAULTS)) - marginOf(ttlMs) - retriedAfterMs(ttlMs) - 1
+
+/** The TTL from which on the grace fits; the parts are rounded, so a shorter one may fit here and there. */
+function leastTtlMs(graceOf: (ttlMs: number) => number): number {
+  let ttlMs = 4 * graceOf(0) + 2_000
+  while (graceOf(ttlMs - 1) <= longestGraceMs(ttlMs - 1)) ttlMs--
+  return ttlMs
+}
+
 /**
  * One renewal may fail, and be repeated, before the command is told to end. The keeper sends a renewal after
  * `renewEveryMs`, gives it up after `callTimeoutMs`, and sends the next a quarter of `renewEveryMs` later.
  */
 export function planOf(ttlMs: number, givenGraceMs: number | undefined): Plan {
-  const graceMs = givenGraceMs ?? defaultGraceMs(ttlMs)
-  const marginMs = marginOf(ttlMs)
-  const renewEveryMs = DEFAULTS.renewEveryMs(ttlMs)
-  const retried = renewEveryMs + DEFAULTS.callTimeoutMs(ttlMs) + Math.floor(renewEveryMs / 4)
-  const longest = Math.floor(deadlineOf(0, ttlMs, DEFAULTS)) - marginMs - retried - 1
-  if (graceMs > longest) {
-    const ttl = formatDuration(ttlMs)
-    if (longest < 0 || givenGraceMs === undefined) {
-      throw usageError(
-        `--ttl ${ttl} is too short to renew a lease and to end a command in time; use a --ttl of 1s or more`,
-      )
-    }
-    throw usageError(
-      `--grace ${formatDuration(graceMs)} is too long for --ttl ${ttl}: a renewal that fails is repeated ${formatDuration(retried)} after the last one, ` +
-        `and TERM must not come before that; use a --grace of at most ${longest}ms, or a longer --ttl`,
+  const graceOf = givenGraceMs === undefined ? defaultGraceMs : () => givenGraceMs
+  const graceMs = graceOf(ttlMs)
+  const longest = longestGraceMs(ttlMs)
+  if (graceMs > longest) throw refusal(ttlMs, givenGraceMs, longest, leastTtlMs(graceOf))
+  const lookEveryMs = Math.max(5, Math.min(100, Math.floor(ttlMs / 20)))
+  return { graceMs, marginMs: marginOf(ttlMs), lookEveryMs }
+}
+
+function refusal(ttlMs: number, givenGraceMs: number | undefined, longestMs: number, leastMs: number): Error {
+  const [ttl, least] = [ttlMs, leastMs].map(writtenDuration)
+  if (longestMs < 0 || givenGraceMs === undefined) {
+    const grace = givenGraceMs ? ` with --grace ${writtenDuration(givenGraceMs)}` : ''
+    return usageError(
+      `--ttl must be at least ${least}${grace}, to renew the lease and to end the command in time, but got ${ttl}`,
     )
   }
-  return { graceMs, marginMs, lookEveryMs: Math.max(5, Math.min(100, Math.floor(ttlMs / 20))) }
+  return usageError(
+    `--grace must be at most ${writtenDuration(longestMs)} with --ttl ${ttl}, but got ${writtenDuration(givenGraceMs)}: a renewal that fails is repeated ` +
+      `${formatDuration(retriedAfterMs(ttlMs))} after the last one, and TERM must not come before that; or use a --ttl of at least ${least}`,
+  )
 }
 
 /** What the clock says: nothing yet, end it, or make it end. */

@@ -1,8 +1,8 @@
-import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { usageError } from './exit.js'
 import { nearest } from './nearest.js'
 import { redactUrl } from './redact.js'
+import { homeFolder } from './state-folder.js'
 import { type Credentials, decode, type Endpoint, invalidUrl, type UrlParts, urlParts } from './url-parts.js'
 
 export { redactUrl } from './redact.js'
@@ -79,7 +79,7 @@ function readSqlite(url: string): StoreDescription {
   const path = decode(url, text.replace(/^\/{3}/, '/'))
   if (path === '') throw invalidUrl(url, 'name the file: sqlite:path')
   if (path.startsWith(':memory')) throw invalidUrl(url, 'other processes cannot see a database in memory; name a file')
-  return { kind: 'sqlite', path: path.startsWith('~/') ? resolve(homedir(), path.slice(2)) : resolve(path) }
+  return { kind: 'sqlite', path: path.startsWith('~/') ? resolve(homeFolder(), path.slice(2)) : resolve(path) }
 }
 
 /** The URL of a file that every reader of `HOLDFAST_STORE` understands, in whatever folder it runs. */

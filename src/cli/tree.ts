@@ -3,8 +3,10 @@ import { canSeeProcesses, environmentHolds, type ProcessInfo, processesSince, re
 /** The variable that marks everything below a command, wherever in the process tree it went. */
 export const COOKIE = 'HOLDFAST_TREE'
 
-/** Rounds of stopping what is found: each stops what the round before could not see yet. */
-const STOP_ROUNDS = 20
+/** Looks in a row that must find nobody new before what was found counts as all that can be found. */
+export const QUIET_LOOKS = 2
+/** Stopping is given up for killing after so many looks: who multiplies faster than it is stopped is killed in waves. */
+const STOP_LOOKS = 20
 
 /**
  * A command and everything it started: its process group and session (where it has its own), the descendants of these,
@@ -29,21 +31,27 @@ export class Tree {
     this.#root = canSeeProcesses() ? readProcess(pid) : null
   }
 
-  /** Everything that is alive now. */
-  members(): ProcessInfo[] {
+  /** Everything that is alive now. `found` is called with each, as soon as it is seen to be a member. */
+  members(found: (each: ProcessInfo) => void = () => {}): ProcessInfo[] {
     const root = this.#root
     if (!root) return []
-    const candidates = processesSince(root.started).filter(({ pid }) => pid !== process.pid)
-    const members = new Map(candidates.filter((each) => this.#belongs(each, root)).map((each) => [each.pid, each]))
+    const members = new Map<number, ProcessInfo>()
+    const add = (each: ProcessInfo) => {
+      members.set(each.pid, each)
+      this.#known.set(each.pid, each.started)
+      found(each)
+    }
+    const candidates = processesSince(root.started, (each) => {
+      if (each.pid !== process.pid && (members.has(each.parent) || this.#belongs(each, root))) add(each)
+    })
     for (let grew = true; grew; ) {
       grew = false
       for (const each of candidates) {
-        if (members.has(each.pid) || !members.has(each.parent)) continue
-        members.set(each.pid, each)
+        if (each.pid === process.pid || members.has(each.pid) || !members.has(each.parent)) continue
+        add(each)
         grew = true
       }
     }
-    for (const { pid, started } of members.values()) this.#known.set(pid, started)
     return [...members.values()]
   }
 
@@ -77,20 +85,25 @@ export class Tree {
   }
 
   /**
-   * Kills everything that is there now. All of it is stopped first, until a look finds nobody new: who is stopped
-   * starts nothing, and its children keep it as their parent, so nobody can slip away between two looks.
+   * Kills everything that can be found now. All of it is stopped first, each as soon as it is seen, until nobody new
+   * has been found twice in a row: who is stopped starts nothing, and its children keep it as their parent, so nobody
+   * can slip away between two looks. Whoever calls this looks again afterwards, until nobody is left.
    */
   kill(): void {
-    let members: ProcessInfo[] = []
-    for (let round = 0, count = -1; round < STOP_ROUNDS && members.length !== count; round++) {
-      count = members.length
+    const stopped = new Map<string, ProcessInfo>()
+    let quiet = 0
+    for (let look = 0; look < STOP_LOOKS && quiet < QUIET_LOOKS; look++) {
+      const before = stopped.size
       if (this.#ownGroup) this.#signalGroup('SIGSTOP')
-      members = this.members()
-      for (const member of members) send(member, 'SIGSTOP')
+      this.members((each) => {
+        send(each, 'SIGSTOP')
+        stopped.set(`${each.pid} ${each.started}`, each)
+      })
+      quiet = stopped.size === before ? quiet + 1 : 0
     }
     if (this.#ownGroup) this.#signalGroup('SIGKILL')
     else if (!this.#root) this.signalCommand('SIGKILL')
-    for (const member of members) send(member, 'SIGKILL')
+    for (const each of stopped.values()) send(each, 'SIGKILL')
   }
 
   /** The command itself has been waited for: the number of an empty group may be given to somebody else. */

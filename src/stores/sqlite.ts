@@ -1,25 +1,27 @@
-import { resolve } from 'node:path'
-import { type Environment, systemEnvironment } from '../environment.js'
-import type { Holding, Key, Store, StoreTraits } from '../store.js'
-import { type Driver, driverFrom, type SqliteDatabase } from './sqlite/driver.js'
-import { type FileCall, LeaseFile, patienceOf } from './sqlite/lease-file.js'
+import type { Environment } from '../environment.js'
+import type {
+  AcquireOutcome,
+  Claim,
+  Holding,
+  Key,
+  ReleaseOutcome,
+  RenewOutcome,
+  RevokeOutcome,
+  Store,
+  StoreTraits,
+} from '../store.js'
+import type { SqliteDatabase } from './sqlite/driver.js'
+import { type FileCall, LeaseFile, type Transaction } from './sqlite/lease-file.js'
 import { type Look, Observer } from './sqlite/observer.js'
-import { probe } from './sqlite/probe.js'
+import { checked, type SqliteOptions } from './sqlite/options.js'
+import { LockedError, patienceOf } from './sqlite/patience.js'
+import { absentProbe, probe } from './sqlite/probe.js'
+import type { Session } from './sqlite/session.js'
 import * as transactions from './sqlite/transactions.js'
 import { Watchers } from './sqlite/watchers.js'
 
 export type { SqliteDatabase } from './sqlite/driver.js'
-
-export interface SqliteOptions {
-  /**
-   * The lease file; its folder must exist. A file that is not there is created for its owner only (mode 0600). Must be
-   * on a local disk. Where the application opens the same file itself, hand over its database object instead: two
-   * copies of SQLite in one process undo each other's locks.
-   */
-  readonly path: string
-  /** Clock and randomness. Default: the system's. */
-  readonly environment?: Environment
-}
+export type { SqliteOptions } from './sqlite/options.js'
 
 export const sqliteTraits: StoreTraits = {
   fencing: 'durable',
@@ -53,6 +55,13 @@ export function sqliteStore(
   return new SqliteStore(path, new LeaseFile(path, driver, environment, observer.id), observer, environment)
 }
 
+/** After a call that tried in vain for a while already. */
+const LOCKED_RETRY_MS = 50
+
+/** Where there is no file, there is no lease; only an acquisition makes one. */
+const absent = () => ({ kind: 'absent' }) as const
+const missing = (): RenewOutcome => ({ kind: 'lost', reason: 'missing' })
+
 class SqliteStore implements Store {
   readonly name = 'sqlite'
   readonly location: string
@@ -71,10 +80,93 @@ class SqliteStore implements Store {
     this.#watchers = new Watchers(file, observer, environment.clock)
   }
 
-  /** A key that is held is answered by reading: those who lose take no lock and write nothing. */
   acquire: Store['acquire'] = async (claim, { signal }) => {
+    try {
+      return await this.#acquire(claim, { signal, patienceMs: patienceOf(claim.ttlMs) })
+    } catch (error) {
+      // The file is there and cannot be used now: who waits for the key waits for this, too.
+      if (!(error instanceof LockedError) || signal.aborted) throw error
+      return { kind: 'not-ready', why: 'the lease file is locked by another process', retryAfterMs: LOCKED_RETRY_MS }
+    }
+  }
+
+  /**
+   * Not flushed to disk: a renewal that a power cut undoes was of a holder that died with it. A raised fence counter
+   * is for those who come after, and is.
+   */
+  renew: Store['renew'] = (held, { signal }) => {
+    const durability = this.#file.wouldRaise(held.fenceFloor) ? 'full' : 'normal'
+    return this.#file.write(
+      { signal, patienceMs: patienceOf(held.ttlMs) },
+      durability,
+      (transaction) => transactions.renew(transaction, this.#observer, held),
+      { absent: missing, replaced: missing },
+    )
+  }
+
+  release: Store['release'] = async ({ key, owner }, call) => {
+    const work = (transaction: Transaction): ReleaseOutcome => {
+      const outcome = transactions.release(transaction, this.#observer, key, owner, call.keepMs ?? 0)
+      this.#pruner.prune(transaction, this.#observer)
+      return outcome
+    }
+    const outcome = await this.#file.write(call, 'normal', work, { absent })
+    this.#watchers.touch(key)
+    return outcome
+  }
+
+  revoke: NonNullable<Store['revoke']> = async (key, { force }, call) => {
+    const work = (transaction: Transaction): RevokeOutcome =>
+      transactions.revoke(transaction, this.#observer, key, force)
+    const outcome = await this.#file.write(call, 'normal', work, { absent })
+    this.#watchers.touch(key)
+    return outcome
+  }
+
+  inspect: Store['inspect'] = async (key, call) => {
+    const look = await this.#look(key, call)
+    return look && this.#holding(look)
+  }
+
+  async *list(namespace: string, prefix: string, call: { readonly signal: AbortSignal }): AsyncGenerator<Holding> {
+    const count = 100
+    for (let from: Key | null = { namespace, name: prefix }; from !== null; ) {
+      const start: Key = from
+      const page = await this.#file.read(
+        call,
+        ({ rows }) => rows.page(start, count + 1),
+        () => [],
+      )
+      from = page.length > count ? (page.pop()?.key ?? null) : null
+      for (const row of page) {
+        // Names that begin alike lie side by side.
+        if (!row.key.name.startsWith(prefix)) return
+        const holding = this.#holding(this.#observer.judge(row))
+        if (holding) yield holding
+      }
+    }
+  }
+
+  watch: NonNullable<Store['watch']> = async (ref, onHint, call) => {
+    const look = await this.#look(ref.key, call)
+    return this.#watchers.add(ref, onHint, look)
+  }
+
+  probe: Store['probe'] = (call) =>
+    this.#file.read(
+      call,
+      (session) => probe(session, this.traits, this.#environment),
+      () => absentProbe(this.location, this.traits, this.#environment),
+    )
+
+  async close(): Promise<void> {
+    this.#watchers.close()
+    await this.#file.close()
+  }
+
+  /** A key that is held is answered by reading: those who lose take no lock and write nothing. */
+  async #acquire(claim: Claim, call: FileCall): Promise<AcquireOutcome> {
     const observer = this.#observer
-    const call = { signal, patienceMs: patienceOf(claim.ttlMs) }
     const look = await this.#look(claim.key, call)
     let ended: transactions.Version | null = null
     if (look && !look.verdict.expired && !transactions.isOwn(look, claim)) {
@@ -91,76 +183,13 @@ class SqliteStore implements Store {
     return outcome
   }
 
-  /**
-   * Not flushed to disk: a renewal that a power cut undoes was of a holder that died with it. A raised fence counter
-   * is for those who come after, and is.
-   */
-  renew: Store['renew'] = (held, { signal }) => {
-    const durability = this.#file.wouldRaise(held.fenceFloor) ? 'full' : 'normal'
-    return this.#file.write(
-      { signal, patienceMs: patienceOf(held.ttlMs) },
-      durability,
-      (transaction) => transactions.renew(transaction, this.#observer, held),
-      () => ({ kind: 'lost', reason: 'missing' }),
-    )
-  }
-
-  release: Store['release'] = async ({ key, owner }, call) => {
-    const outcome = await this.#file.write(call, 'normal', (transaction) => {
-      const outcome = transactions.release(transaction, this.#observer, key, owner, call.keepMs ?? 0)
-      this.#pruner.prune(transaction, this.#observer)
-      return outcome
-    })
-    this.#watchers.touch(key)
-    return outcome
-  }
-
-  revoke: NonNullable<Store['revoke']> = async (key, { force }, call) => {
-    const outcome = await this.#file.write(call, 'normal', (transaction) =>
-      transactions.revoke(transaction, this.#observer, key, force),
-    )
-    this.#watchers.touch(key)
-    return outcome
-  }
-
-  inspect: Store['inspect'] = async (key, call) => {
-    const look = await this.#look(key, call)
-    return look && this.#holding(look)
-  }
-
-  async *list(namespace: string, prefix: string, call: { readonly signal: AbortSignal }): AsyncGenerator<Holding> {
-    const count = 100
-    for (let from: Key | null = { namespace, name: prefix }; from !== null; ) {
-      const start: Key = from
-      const page = await this.#file.read(call, ({ rows }) => rows.page(start, count + 1))
-      from = page.length > count ? (page.pop()?.key ?? null) : null
-      for (const row of page) {
-        // Names that begin alike lie side by side.
-        if (!row.key.name.startsWith(prefix)) return
-        const holding = this.#holding(this.#observer.judge(row))
-        if (holding) yield holding
-      }
-    }
-  }
-
-  watch: NonNullable<Store['watch']> = async (ref, onHint, call) => {
-    const look = await this.#look(ref.key, call)
-    return this.#watchers.add(ref, onHint, look)
-  }
-
-  probe: Store['probe'] = (call) => this.#file.read(call, (session) => probe(session, this.traits, this.#environment))
-
-  async close(): Promise<void> {
-    this.#watchers.close()
-    await this.#file.close()
-  }
-
   #look(key: Key, call: FileCall): Promise<Look | null> {
-    return this.#file.read(call, ({ rows }) => {
+    const work = ({ rows }: Session): Look | null => {
       const look = this.#observer.look(rows, key)
       if (look && this.#observer.sightsInMemory && this.#observer.mustSight(look)) this.#observer.sight(rows, look)
       return look && this.#observer.judge(look.row)
-    })
+    }
+    return this.#file.read(call, work, () => null)
   }
 
   /** What anybody may take is not held. */
@@ -178,38 +207,3 @@ class SqliteStore implements Store {
     }
   }
 }
-
-function checked(
-  from: SqliteOptions | SqliteDatabase,
-  options: { readonly environment?: Environment },
-): { path: string; driver: Driver | undefined; environment: Environment } {
-  if (typeof from !== 'object' || from === null) {
-    throw new TypeError(
-      `sqliteStore: expected { path } or a database of better-sqlite3 or node:sqlite, got ${shown(from)}`,
-    )
-  }
-  const given = 'prepare' in from && typeof from.prepare === 'function'
-  const rest: object = given ? options : from
-  for (const name of Object.keys(rest)) {
-    const known = name === 'environment' || (!given && name === 'path')
-    if (!known) throw new TypeError(`sqliteStore: unknown option ${JSON.stringify(name)}; expected path, environment`)
-  }
-  const { environment = systemEnvironment() } = rest as { environment?: Environment }
-  if (given) return { ...driverFrom(from as SqliteDatabase), environment }
-  return { path: checkedPath((from as SqliteOptions).path), driver: undefined, environment }
-}
-
-function checkedPath(path: unknown): string {
-  if (typeof path !== 'string' || path === '' || path.includes('\0') || /^file:/i.test(path)) {
-    throw new TypeError(`path: expected the path of a file, got ${shown(path)}`)
-  }
-  if (path === ':memory:') {
-    throw new TypeError(
-      'path: expected the path of a file, got ":memory:", which other processes cannot see; use memoryStore()',
-    )
-  }
-  return resolve(path)
-}
-
-const shown = (value: unknown): string =>
-  typeof value === 'string' ? JSON.stringify(value) : value === null ? 'null' : typeof value

@@ -32,6 +32,26 @@ test('B214: everything after -- belongs to the command, untouched', () => {
   assert.deepEqual([...parsed.options], [['ttl', ['5s']]])
 })
 
+test('a key that begins with a dash comes after --', () => {
+  for (const name of ['show', 'revoke', 'ls']) {
+    for (const key of ['-k', '--json', '--', '-', 'k']) {
+      assert.deepEqual(parse(spec(name), ['--json', '--', key]).positionals, [key])
+      assert.deepEqual([...parse(spec(name), ['--json', '--', key]).options.keys()], ['json'])
+    }
+  }
+  for (const [argv, positionals, command] of [
+    [['-n', '--', '-k', '--', 'cmd', '-x'], ['-k'], ['cmd', '-x']],
+    [['--', '-k', 'cmd', '-x', '--', 'y'], ['-k'], ['cmd', '-x', '--', 'y']],
+    [['--', '--ttl', '--', '--help'], ['--ttl'], ['--help']],
+    [['--', '--', '--', 'cmd'], ['--'], ['cmd']],
+    [['--', 'k', '--', 'cmd', '--'], ['k'], ['cmd', '--']],
+    [['k', '--', '-k', '--', 'cmd'], ['k'], ['-k', '--', 'cmd']],
+  ] as const) {
+    const parsed = parse(spec('run'), argv)
+    assert.deepEqual([parsed.positionals, parsed.command], [positionals, command], argv.join(' '))
+  }
+})
+
 test('options may stand before and after the key, long, short, and with =', () => {
   const parsed = parse(spec('run'), ['-n', 'key', '--ttl=5s', '-E9', '--store', 'a:', '--store=b:', '--', 'x'])
   assert.deepEqual(Object.fromEntries(parsed.options), {
@@ -65,7 +85,17 @@ describe('bad usage is named', () => {
     ['run', ['--ttl', '1s', '--ttl', '2s', 'k', '--', 'x'], /--ttl was given twice/],
     ['show', [], /needs a key/],
     ['show', ['a', 'b'], /does not take b/],
-    ['ls', ['a', '--', 'x'], /runs no command/],
+    ['ls', ['a', '--', 'x'], /does not take x \(it runs no command\)/],
+    ['show', ['--', '-a', '-b'], /does not take -b/],
+    ['show', ['-k'], /no option -k; .*a key that begins with a dash comes after --/],
+    ['run', ['-E', 'k', '--', 'true'], /needs a key \(-E took k as its value\)/],
+    ['run', ['-E', 'k', '--quiet', '--', 'true'], /needs a key \(-E took k as its value\)/],
+    ['show', ['--store', 'redis://:secret@h'], /needs a key \(--store took 'redis:\/\/\*\*\*@h' as its value\)/],
+    ['run', ['-E=k', '--', 'true'], /needs a key: /],
+    ['run', ['--', 'make', 'deploy'], /needs a key/],
+    ['run', ['--', 'npm', 'run', 'test', '--', '--watch'], /needs a key/],
+    ['run', ['--', '-k'], /needs -- and a command/],
+    ['run', ['--', '-k', '--'], /needs -- and a command/],
     ['ls', ['--ttl', '5s'], /ls knows no option --ttl/],
   ]
   for (const [command, argv, message] of cases)

@@ -1,7 +1,7 @@
 /** `ls`, `show`, `revoke`, and the errors of the store as the command line shows them. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { bench, MAIN, ONE_LINE, type Running } from './support.js'
@@ -140,20 +140,6 @@ describe('a free key', () => {
   })
 })
 
-test('the default store: a private folder and file in the state directory', async () => {
-  const home = join(cli.folder, 'home')
-  mkdirSync(home)
-  for (const [env, folder] of [
-    [{ HOME: home, XDG_STATE_HOME: '' }, join(home, '.local/state/holdfast')],
-    [{ HOME: home, XDG_STATE_HOME: join(home, 'state') }, join(home, 'state/holdfast')],
-    [{ HOME: join(home, 'x'), XDG_STATE_HOME: 'relative' }, join(home, 'x/.local/state/holdfast')],
-  ] as const) {
-    assert.equal((await cli.run(['run', 'k', '--', 'true'], { env })).code, 0)
-    assert.equal(statSync(folder).mode & 0o777, 0o700)
-    assert.equal(statSync(join(folder, 'leases.db')).mode & 0o777, 0o600)
-  }
-})
-
 describe('errors of the store: one line, the right code, what to do', () => {
   const isRoot = process.getuid?.() === 0
   const cases: [string, () => string, number, RegExp][] = [
@@ -208,94 +194,4 @@ describe('errors of the store: one line, the right code, what to do', () => {
     assert.match(stderr, ONE_LINE)
     assert.match(stderr, /read-only|no permission/)
   })
-
-  test('a state directory that cannot be made', async () => {
-    const { code, stderr } = await cli.run(['run', 'k', '--', 'true'], {
-      env: { XDG_STATE_HOME: file('in-the-way', '') },
-    })
-    assert.equal(code, 69)
-    assert.match(stderr, /cannot make the folder .*give --store/)
-  })
-})
-
-describe('which store', () => {
-  test('a scheme without a store yet, several stores, an unknown scheme: 64, one line, no password', async () => {
-    for (const [store, message] of [
-      [['redis://user:secret@h/1'], /redis at h:6379: this version has no store for redis yet/],
-      [['postgres://user:secret@h/db?password=secret'], /postgres at h:5432: this version/],
-      [['redsi://user:secret@h'], /did you mean redis:/],
-      [['redis://user:sec/ret@h'], /store redis:\/\/\*\*\*@h: /],
-      [['redis://:secret@a', 'redis://:secret@b', 'redis://:secret@c'], /several stores make a quorum.*3 were given/],
-    ] as const) {
-      for (const how of [
-        { args: store.flatMap((url) => ['--store', url]), env: {} },
-        { args: [], env: { HOLDFAST_STORE: store.join(' ') } },
-      ]) {
-        for (const args of [
-          ['run', ...how.args, 'k', '--', 'true'],
-          ['ls', ...how.args],
-          ['show', ...how.args, 'k'],
-          ['run', ...how.args, 'k', 'true'],
-        ]) {
-          const { code, stderr } = await cli.run(args, { env: how.env })
-          assert.equal(code, 64)
-          assert.match(stderr, ONE_LINE)
-          if (args.includes('--') || args[0] !== 'run') assert.match(stderr, message)
-          assert.doesNotMatch(stderr, /secret|sec\/ret/)
-        }
-      }
-    }
-  })
-
-  test('--store goes before HOLDFAST_STORE', async () => {
-    const [a, b] = ['a.db', 'b.db'].map((name) => join(cli.folder, name))
-    await cli.run(['run', '--store', `sqlite:${a}`, 'k', '--', 'true'], { env: { HOLDFAST_STORE: `sqlite:${b}` } })
-    assert.deepEqual([existsSync(a ?? ''), existsSync(b ?? '')], [true, false])
-    await cli.run(['run', 'k', '--', 'true'], { env: { HOLDFAST_STORE: ` sqlite:${b} ` } })
-    assert.equal(existsSync(b ?? ''), true)
-  })
-})
-
-describe('options of run are checked before anything is done', () => {
-  const cases: [string[], RegExp][] = [
-    [['--ttl', '10'], /--ttl must be a duration with its unit.*write 10s/],
-    [['--ttl', '0s'], /--ttl must be/],
-    [['--ttl', '10ms'], /--ttl 10ms is too short/],
-    [['--ttl', '2s', '--grace', '1s'], /--grace 1s is too long for --ttl 2s: .* use a --grace of at most \d+ms/],
-    [['--wait', 'soon'], /--wait must be a duration/],
-    [['--wait', '1s', '-n'], /exclude each other/],
-    [['--grace', 'forever'], /--grace must be a duration/],
-    [['-E', '256'], /from 0 to 255/],
-    [['-E', '1.5'], /from 0 to 255/],
-    [['--namespace', ''], /--namespace must be a non-empty string/],
-    [['--label', 'x'.repeat(300)], /--label must be at most 255 bytes/],
-  ]
-  for (const [options, message] of cases) {
-    test(options.join(' ').slice(0, 40), async () => {
-      const { code, stdout, stderr } = await cli.run(['run', ...options, 'k', '--', 'echo', 'ran'])
-      assert.deepEqual([code, stdout], [64, ''], stderr)
-      assert.match(stderr, ONE_LINE)
-      assert.match(stderr, message)
-    })
-  }
-  test('keys: empty and too long are refused, 1,024 bytes are not', async () => {
-    for (const [key, expected] of [
-      ['', 64],
-      ['x'.repeat(1_025), 64],
-      ['x'.repeat(1_024), 0],
-      ['{a}:/.. 😀', 0],
-      ['-n', 0],
-    ] as const) {
-      const args = key === '-n' ? ['run', 'x', '--', 'true'] : ['run', key, '--', 'true']
-      assert.equal((await cli.run(args)).code, expected, JSON.stringify(key.slice(0, 20)))
-    }
-  })
-})
-
-test('warnings of Node never reach stderr', async () => {
-  const planted = 'data:text/javascript,setTimeout(()=>process.emitWarning(`planted`),150)'
-  const { stderr, code } = await cli.run(['run', 'k', '--', 'sleep', '0.2'], {
-    env: { NODE_OPTIONS: `--import=${planted}` },
-  })
-  assert.deepEqual([code, stderr], [0, ''])
 })

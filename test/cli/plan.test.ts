@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { parseDuration } from '../../src/cli/duration.js'
 import { CliError } from '../../src/cli/exit.js'
 import { type Plan, planOf, stepAt } from '../../src/cli/plan.js'
 import { DEFAULTS } from '../../src/options.js'
@@ -36,6 +37,29 @@ test('for every ttl and grace that is accepted, one renewal may fail before TERM
   }
   assert.ok(accepted > 60, `${accepted}`)
 })
+
+test('a ttl that is too short is told the shortest that works, and that one works', () => {
+  for (const grace of [undefined, 0, 10, 100, 1_000, 60_000]) {
+    for (const ttlMs of [0, 1, 50]) {
+      const message = refusedPlan(ttlMs, grace)
+      const least = /--ttl (?:must be|of) at least (\w+)/.exec(message)?.[1]
+      const leastMs = parseDuration('--ttl', least ?? '')
+      for (let works = leastMs; works < leastMs + 500; works++) planOf(works, grace)
+      assert.match(refusedPlan(leastMs - 1, grace), new RegExp(`at least ${least}`), message)
+      assert.doesNotMatch(message, /\d{4,}ms/)
+    }
+  }
+})
+
+function refusedPlan(ttlMs: number, grace: number | undefined): string {
+  try {
+    planOf(ttlMs, grace)
+  } catch (error) {
+    assert.ok(error instanceof CliError && error.exitCode === 64)
+    return error.message
+  }
+  return assert.fail(`--ttl ${ttlMs}ms with --grace ${grace} was accepted`)
+}
 
 test('the default grace fits every ttl from 300 ms on', () => {
   for (let ttlMs = 300; ttlMs < 100_000; ttlMs += 37) planOf(ttlMs, undefined)

@@ -34,12 +34,19 @@ test('B147: a writer that holds the file for long stalls nothing but the calls t
     const outsider = openRaw(`${folder}/leases.db`)
     outsider.exec('BEGIN IMMEDIATE')
     const stall = await longestStall(async () => {
-      // No verdict, and certainly nothing done; reading goes on.
+      // Certainly nothing done: no verdict for the holder, and who wants a key may go on waiting; reading goes on.
       const renewal = store.renew({ ...held, fence: grant.fence }, call())
       const other = store.acquire(claim({ name: 'other' }), call())
       const isRefusal = (error: unknown) =>
         error instanceof StoreError && error.effect === 'none' && /was locked/.test(error.message)
-      await Promise.all([renewal, other].map((refused) => assert.rejects(refused, isRefusal)))
+      await Promise.all([
+        assert.rejects(renewal, isRefusal),
+        other.then((outcome) => {
+          assert.ok(outcome.kind === 'not-ready')
+          assert.match(outcome.why, /the lease file is locked by another process/)
+          assert.ok(outcome.retryAfterMs <= 100)
+        }),
+      ])
       assert.equal((await store.acquire(claim(), call())).kind, 'held')
       const cancelled = new AbortController()
       const waiting = store.release(held, { signal: cancelled.signal })

@@ -3,6 +3,7 @@ import { createLeases, type Leases } from '../../leases.js'
 import type { Store } from '../../store.js'
 import type { Parsed } from '../args.js'
 import { openStore, type Target } from '../connect.js'
+import { writtenDuration } from '../duration.js'
 import { usageError } from '../exit.js'
 
 const FLAGS: Record<string, string> = {
@@ -19,11 +20,18 @@ export function asUsage<T>(check: () => T): T {
     return check()
   } catch (error) {
     if (!(error instanceof RangeError || error instanceof TypeError)) throw error
-    throw usageError(
-      error.message.replace(/\b[a-zA-Z]+\b/g, (word) => FLAGS[word] ?? word),
-      { cause: error },
-    )
+    throw usageError(inOurWords(error.message), { cause: error })
   }
+}
+
+/** Options become flags, and milliseconds what one would write. */
+function inOurWords(message: string): string {
+  const written = /^\w+Ms\b/.test(message)
+    ? message
+        .replace('a whole number of milliseconds ', '')
+        .replace(/(?<![\w.])\d+(?![\w.])/g, (ms) => writtenDuration(Number(ms)))
+    : message
+  return written.replace(/\b[a-zA-Z]+\b/g, (word) => FLAGS[word] ?? word)
 }
 
 export function keyOf(parsed: Parsed): string {

@@ -3,7 +3,7 @@ import { isatty } from 'node:tty'
 import type { Leases } from '../../leases.js'
 import type { RevokeOutcome, Store } from '../../store.js'
 import { has, type Parsed } from '../args.js'
-import { isAbsent, suggest, type Target, targetOf } from '../connect.js'
+import { suggest, type Target, targetOf } from '../connect.js'
 import { EXIT, usageError } from '../exit.js'
 import { print, printable, say } from '../output.js'
 import { holdingLine } from '../table.js'
@@ -19,7 +19,7 @@ export async function revoke(parsed: Parsed): Promise<number> {
     if (force && !has(parsed, 'yes')) await confirm(leases, key)
     return leases.revoke(key, { force })
   }
-  const outcome = isAbsent(target) ? ({ kind: 'absent' } as const) : await withLeases(target, ask)
+  const outcome = await withLeases(target, ask)
   if (has(parsed, 'json'))
     await print(
       `${JSON.stringify({ key, outcome: outcome.kind, ...('alsoFreed' in outcome && { alsoFreed: outcome.alsoFreed }) })}\n`,

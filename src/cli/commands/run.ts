@@ -1,4 +1,3 @@
-import * as check from '../../checks.js'
 import { systemEnvironment } from '../../environment.js'
 import { AcquireTimeoutError, LeaseLostError } from '../../errors.js'
 import type { Lease } from '../../lease.js'
@@ -102,7 +101,6 @@ function requestOf(parsed: Parsed): Request {
     return text === undefined ? undefined : parseDuration(`--${name}`, text)
   }
   const ttlMs = length('ttl') ?? DEFAULTS.ttlMs
-  asUsage(() => check.length('ttlMs', ttlMs, 2 ** 31 - 1))
   const [lockDelayMs, minHoldMs, graceMs] = [length('lock-delay'), length('min-hold'), length('grace')]
   const label = optionOf(parsed, 'label')
   const plan = planOf(ttlMs, graceMs)

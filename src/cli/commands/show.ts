@@ -1,5 +1,5 @@
 import { has, type Parsed } from '../args.js'
-import { isAbsent, suggest, targetOf } from '../connect.js'
+import { suggest, targetOf } from '../connect.js'
 import { formatDuration } from '../duration.js'
 import { EXIT } from '../exit.js'
 import { print, printable, say } from '../output.js'
@@ -10,7 +10,7 @@ import { keyOf, withLeases } from './common.js'
 export async function show(parsed: Parsed): Promise<number> {
   const key = keyOf(parsed)
   const target = targetOf(parsed)
-  const holding = isAbsent(target) ? null : await withLeases(target, (leases) => leases.inspect(key))
+  const holding = await withLeases(target, (leases) => leases.inspect(key))
   if (has(parsed, 'json')) await print(`${JSON.stringify(holding && holdingJson(holding), null, 2)}\n`)
   else if (!holding) say(`${JSON.stringify(key)} is free (asked ${target.place})`)
   else {

@@ -19,13 +19,16 @@ export interface Connection {
   close(): unknown
 }
 
-type ConnectionClass = new (path: string, options: { timeout: number }) => Connection
+type ConnectionClass = new (path: string, options: { timeout: number; fileMustExist: boolean }) => Connection
 
-/** Opens a connection that never waits for a lock by itself: waiting would block the event loop. */
+/**
+ * Opens a connection that never waits for a lock by itself: waiting would block the event loop. Creates no file where
+ * the driver knows how not to (better-sqlite3).
+ */
 export type Driver = (path: string) => Connection
 
 export const driverOf = (Connection: ConnectionClass): Driver => {
-  return (path) => new Connection(path, { timeout: 0 })
+  return (path) => new Connection(path, { timeout: 0, fileMustExist: true })
 }
 
 /** A database object of `better-sqlite3` or `node:sqlite`, as far as it is used: to learn its path and its class. */
@@ -44,6 +47,8 @@ export function driverFrom(database: SqliteDatabase): { driver: Driver; path: st
       'database: expected one that is kept in a file, got one in memory, which other processes cannot see; use memoryStore()',
     )
   }
+  // The name came as bytes; by the replacement character we would find, and create, another file.
+  if (path.includes('\ufffd')) throw new TypeError('database: expected one whose path is valid UTF-8')
   return { driver: driverOf(database.constructor as unknown as ConnectionClass), path }
 }
 

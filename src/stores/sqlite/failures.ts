@@ -1,5 +1,6 @@
 /** What a driver's error means here: one line for people, and what may have happened. */
 import { StoreError, StoreUnsafeError } from '../../errors.js'
+import { obstacle } from './paths.js'
 
 /** Primary result codes of SQLite, by number, as far as they are told apart. */
 const NAMES: Record<number, string> = {
@@ -54,17 +55,16 @@ export function failure(error: unknown, path: string, committing: boolean): unkn
       return new StoreError(`no space left to write ${path}; nothing was changed`, 'none', options)
     case 'READONLY':
       return new StoreError(
-        `cannot write ${path}: the file, its folder or its mount is read-only for us`,
+        `cannot write ${path}: ${obstacle(path) ?? 'the file, its folder or its mount is read-only for us'}`,
         'none',
         options,
       )
     case 'PERM':
-    case 'CANTOPEN':
-      return new StoreError(
-        `cannot open ${path} (${detail}); it, its folder and its -wal and -shm must be readable and writable for us`,
-        'none',
-        options,
-      )
+    case 'CANTOPEN': {
+      const why =
+        obstacle(path) ?? `${detail}; it, its folder and its -wal and -shm must be readable and writable for us`
+      return new StoreError(`cannot open ${path}: ${why}`, 'none', options)
+    }
     default: {
       const effect = committing ? 'unknown' : 'none'
       return new StoreError(`SQLite failed on ${path} (${code}: ${detail})`, effect, options)

@@ -8,6 +8,7 @@ import { StoreError } from '../../errors.js'
 import type { CallOptions } from '../../store.js'
 import { type Driver, loadDriver } from './driver.js'
 import { failure, isBusy, sqliteCode } from './failures.js'
+import { LockedError, PATIENCE } from './patience.js'
 import type { Rows } from './rows.js'
 import { newerSchema, SCHEMA } from './schema.js'
 import { type Durability, Session } from './session.js'
@@ -26,18 +27,17 @@ export interface Transaction {
 const PAUSE = { leastMs: 1, growsAfter: 50, growthMs: 0.25, mostMs: 4 }
 /** After so many reads, or an eighth as many writes, in one turn of the event loop (about 5 ms), others get a turn. */
 const BURST = { most: 128, read: 1, write: 8 }
-/**
- * How long one call tries at a file that others keep locked: a part of the lease's TTL that leaves time to ask again,
- * so that the caller learns that nothing was done rather than give up not knowing. A process that hardly gets to run
- * has not tried yet.
- */
-const PATIENCE = { share: 1 / 8, leastMs: 100, mostMs: 4_000, leastTries: 20 }
-export const patienceOf = (ttlMs: number): number =>
-  Math.min(Math.max(ttlMs * PATIENCE.share, PATIENCE.leastMs), PATIENCE.mostMs)
-
 export interface FileCall extends CallOptions {
   /** Default: 4 s. */
   readonly patienceMs?: number
+}
+
+/** What a call answers where its work cannot be done in the file that was open. */
+export interface Instead<T> {
+  /** There is no file, or none with our tables. Without this, one is made. */
+  readonly absent?: () => T
+  /** The path no longer leads to the file that was open. Without this, the work is done in what is there now. */
+  readonly replaced?: () => T
 }
 
 export class LeaseFile {
@@ -72,26 +72,23 @@ export class LeaseFile {
     return floor > this.#counter
   }
 
-  /** Reads without a lock that anybody would have to wait for. */
-  read<T>(call: FileCall, work: (session: Session) => T): Promise<T> {
-    return this.#attempts(call, false, (session) => {
+  /** Reads without a lock that anybody would have to wait for, and makes no file. */
+  read<T>(call: FileCall, work: (session: Session) => T, absent: () => T): Promise<T> {
+    return this.#attempts(call, absent, false, (session) => {
       if (!session.isCurrent()) return this.#reopen()
       this.#count(BURST.read)
       return { value: work(session) }
     })
   }
 
-  /**
-   * One transaction. `replaced` answers when the path no longer leads to the file that was open; without it, the work
-   * is done in the file that is there now.
-   */
+  /** One transaction. */
   write<T>(
     call: FileCall,
     durability: Durability,
     work: (transaction: Transaction) => T,
-    replaced?: () => T,
+    { absent, replaced }: Instead<T> = {},
   ): Promise<T> {
-    return this.#attempts(call, true, (session) => {
+    return this.#attempts(call, absent, true, (session) => {
       session.begin(durability)
       if (!session.isCurrent()) return this.#reopen(replaced)
       const meta = session.rows.meta()
@@ -116,6 +113,7 @@ export class LeaseFile {
 
   async #attempts<T>(
     { signal, patienceMs = PATIENCE.mostMs }: FileCall,
+    absent: (() => T) | undefined,
     writes: boolean,
     attempt: (session: Session) => { value: T } | 'again',
   ): Promise<T> {
@@ -127,13 +125,14 @@ export class LeaseFile {
       if (this.#closed) throw new StoreError(`the store of ${this.path} is closed`, 'none')
       if (signal.aborted) throw this.#gaveUp(tries, clock.now() - start, signal.reason)
       // Those who asked first are the first to go on when the pause is over; if that fails, nobody else tries.
-      const done = writes && this.#pause ? 'again' : this.#try(driver, attempt)
+      const done = writes && this.#pause ? 'again' : this.#try(driver, attempt, absent)
       if (done !== 'again') {
         this.#failures = 0
         return done.value
       }
       const waitedMs = clock.now() - start
-      if (waitedMs >= patienceMs && tries + 1 >= PATIENCE.leastTries) throw this.#gaveUp(tries + 1, waitedMs)
+      if (waitedMs >= patienceMs && tries + 1 >= PATIENCE.leastTries)
+        throw new LockedError(this.path, waitedMs, tries + 1)
       this.#pause ??= this.#rest()
       await this.#pause
     }
@@ -157,10 +156,15 @@ export class LeaseFile {
     })
   }
 
-  #try<T>(driver: Driver, attempt: (session: Session) => { value: T } | 'again'): { value: T } | 'again' {
+  #try<T>(
+    driver: Driver,
+    attempt: (session: Session) => { value: T } | 'again',
+    absent: (() => T) | undefined,
+  ): { value: T } | 'again' {
     try {
-      this.#session ??= Session.open(this.path, driver, this.#environment, this.#observer, this.#given !== undefined)
-      return attempt(this.#session)
+      this.#session ??= this.#open(driver, absent === undefined)
+      if (this.#session) return attempt(this.#session)
+      return absent ? { value: absent() } : 'again'
     } catch (error) {
       this.#session?.rollback()
       if (isBusy(error)) return 'again'
@@ -174,6 +178,12 @@ export class LeaseFile {
     } finally {
       this.#session?.rollback()
     }
+  }
+
+  #open(driver: Driver, create: boolean): Session | undefined {
+    const { path } = this
+    const known = { path, driver, environment: this.#environment, observer: this.#observer }
+    return Session.open({ ...known, keepJournalMode: this.#given !== undefined, create }) ?? undefined
   }
 
   #isReplaced(): boolean {
@@ -209,7 +219,6 @@ export class LeaseFile {
 
   #gaveUp(tries: number, waitedMs: number, cause?: unknown): StoreError {
     if (tries === 0) return new StoreError('the call was cancelled before it began', 'none', { cause })
-    const message = `${this.path} was locked by another process for ${Math.round(waitedMs)} ms (${tries} tries); nothing was changed`
-    return new StoreError(message, 'none', { cause })
+    return new LockedError(this.path, waitedMs, tries, cause)
   }
 }

@@ -54,24 +54,26 @@ export const typeOfMagic = (magic: number): string | null => MAGIC[magic >>> 0] 
 const unescaped = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
 
+export interface Mount {
+  /** Where it is mounted; the path itself when a single file is. */
+  readonly point: string
+  readonly type: string
+}
+
 /**
- * The type of the mount that `path` (absolute, without symbolic links) is on: the one whose mount point is the longest
- * prefix, and of several at one point the last, which covers the others. `null` when the text does not tell.
+ * The mount that `path` (absolute, without symbolic links) is on: the one whose mount point is the longest prefix, and of
+ * several at one point the last, which covers the others. `null` when the text does not tell.
  */
-export function mountTypeOf(path: string, mountinfo: string): string | null {
-  let best = -1
-  let type: string | null = null
+export function mountOf(path: string, mountinfo: string): Mount | null {
+  let best: Mount | null = null
   for (const line of mountinfo.split('\n')) {
     const [left, right] = line.split(' - ')
-    const point = left?.split(' ')[4]
-    const kind = right?.split(' ')[0]
-    if (!point || !kind) continue
-    const folder = unescaped(point)
-    const covers = folder === '/' || path === folder || path.startsWith(`${folder}/`)
-    if (covers && folder.length >= best) {
-      best = folder.length
-      type = kind
-    }
+    const escaped = left?.split(' ')[4]
+    const type = right?.split(' ')[0]
+    if (!escaped || !type) continue
+    const point = unescaped(escaped)
+    const covers = point === '/' || path === point || path.startsWith(`${point}/`)
+    if (covers && point.length >= (best?.point.length ?? 0)) best = { point, type }
   }
-  return type
+  return best
 }

@@ -15,6 +15,14 @@ export function probe(session: Session, traits: StoreTraits, environment: Enviro
   }
 }
 
+/** There is no file, and asking about it makes none. */
+export function absentProbe(path: string, traits: StoreTraits, environment: Environment): Probe {
+  const message = `there is no lease file at ${path} yet; the first acquisition creates it`
+  const id = `sqlite, no file yet: ${path}`
+  const serverTimeMs = environment.clock.wall()
+  return { id, incarnation: id, serverTimeMs, traits, findings: [{ level: 'info', message }] }
+}
+
 function findings({ identity: { mode }, journalMode, path }: Session, environment: Environment): Finding[] {
   const found: Finding[] = []
   const octal = mode.toString(8).padStart(4, '0')

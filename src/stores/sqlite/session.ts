@@ -4,7 +4,8 @@ import type { Environment } from '../../environment.js'
 import { StoreError } from '../../errors.js'
 import type { Connection, Driver, Statement } from './driver.js'
 import { isBusy } from './failures.js'
-import { ensureFile, type FileIdentity, identityOf, stillThere } from './file.js'
+import { locate } from './file.js'
+import { type FileIdentity, idAt, identityOf, stillThere } from './identity.js'
 import { Rows } from './rows.js'
 import { contentsOf, createTables } from './schema.js'
 
@@ -19,6 +20,17 @@ export type Durability = 'full' | 'normal'
  * few tries at once, for a millisecond or two, get through where one would starve.
  */
 const COMMIT_TRIES = 100
+
+export interface Opening {
+  readonly path: string
+  readonly driver: Driver
+  readonly environment: Environment
+  readonly observer: string
+  /** An empty file keeps its journal mode, too: an application chose how it is journaled. */
+  readonly keepJournalMode: boolean
+  /** Makes the file and its tables where they are missing. */
+  readonly create: boolean
+}
 
 export class Session {
   readonly path: string
@@ -37,32 +49,31 @@ export class Session {
   #inTransaction = false
 
   /**
-   * Throws the driver's error when the file is busy; whoever called tries again. A file that holds anything already
-   * keeps its journal mode, and with `keepJournalMode` an empty one, too: an application chose how it is journaled.
+   * `null` where no lease can be, as there is no file or none with our tables, and none shall be made. Throws the
+   * driver's error when the file is busy; whoever called tries again. A file that holds anything keeps its journal mode.
    */
-  static open(
-    path: string,
-    driver: Driver,
-    environment: Environment,
-    observer: string,
-    keepJournalMode: boolean,
-  ): Session {
-    const real = ensureFile(path)
+  static open(opening: Opening): Session | null {
+    const { path, driver, create } = opening
+    const real = locate(path, create)
+    if (real === null) return null
     const before = identityOf(path, real)
     const connection = driver(real)
+    let session: Session | null = null
     try {
       connection.exec('PRAGMA busy_timeout = 0')
       connection.exec('PRAGMA synchronous = FULL')
-      const contents = contentsOf(connection, path)
-      if (contents === 'fresh' && !keepJournalMode) connection.exec('PRAGMA journal_mode = WAL')
-      if (contents !== 'ready') prepareTables(connection, path, environment)
-      const session = new Session(path, real, connection, observer)
-      if (session.identity.main !== before?.main)
-        throw new StoreError(`${path} was replaced while it was opened`, 'none')
+      refuseOtherFile(connection, before, path)
+      if (prepareTables(connection, opening)) {
+        session = new Session(path, real, connection, opening.observer)
+        if (session.identity.main !== before?.main) throw replacedMeanwhile(path)
+        session.isCurrent()
+      }
       return session
     } catch (error) {
-      connection.close()
+      session = null
       throw error
+    } finally {
+      if (!session) connection.close()
     }
   }
 
@@ -81,7 +92,14 @@ export class Session {
     // After a first read: SQLite makes the companions when it needs them.
     const identity = identityOf(path, real)
     if (!identity) throw new StoreError(`${path} was deleted while it was opened`, 'none')
-    this.identity = this.journalMode === 'wal' ? identity : { ...identity, wal: null, shm: null }
+    const wal = this.journalMode === 'wal'
+    // A connection of this process by the file's former name lends us its shared memory, which belongs to another log.
+    if (wal && (identity.wal === null || identity.shm === null))
+      throw new StoreError(
+        `${path} was opened without a -wal and -shm of its own: this process has it open by another name`,
+        'none',
+      )
+    this.identity = wal ? identity : { ...identity, wal: null, shm: null }
   }
 
   /** False when the path leads to another file than the one that is open, or to none. */
@@ -130,11 +148,26 @@ export class Session {
   }
 }
 
-function prepareTables(connection: Connection, path: string, environment: Environment): void {
+const replacedMeanwhile = (path: string): StoreError =>
+  new StoreError(`${path} was replaced while it was opened`, 'none')
+
+/** The driver might spell a name in other bytes than we do, and so have opened, or made, another file. */
+function refuseOtherFile(connection: Connection, before: FileIdentity | null, path: string): void {
+  const files = connection.prepare('PRAGMA database_list').all() as { name: string; file: string | null }[]
+  const file = files.find(({ name }) => name === 'main')?.file
+  if (!file || !before || idAt(file, true) !== before.main) throw replacedMeanwhile(path)
+}
+
+/** Are our tables there? */
+function prepareTables(connection: Connection, { path, environment, keepJournalMode, create }: Opening): boolean {
+  const contents = contentsOf(connection, path)
+  if (contents === 'ready' || !create) return contents === 'ready'
+  if (contents === 'fresh' && !keepJournalMode) connection.exec('PRAGMA journal_mode = WAL')
   connection.exec('BEGIN IMMEDIATE')
   try {
     if (contentsOf(connection, path) !== 'ready') createTables(connection, environment.random.id())
     connection.exec('COMMIT')
+    return true
   } catch (error) {
     try {
       connection.exec('ROLLBACK')

@@ -47,7 +47,7 @@ export class Watchers {
   readonly #keys = new Map<string, Watched>()
   /** Those of `#keys` that somebody waits for. */
   readonly #waited = new Set<Watched>()
-  #round = this.#keys.values()
+  #round: Watched[] = []
   #session: Session | undefined
   #dataVersion = 0
   #replaced = false
@@ -121,19 +121,15 @@ export class Watchers {
 
   #readFile(): void {
     const session = this.#file.session
-    // Another call found it replaced, and nobody has opened what is there now.
-    if (!session && this.#session) this.#hintAll()
-    this.#session = session && this.#session
-    if (!session) return
-    this.#follow(session)
-    const replaced = !session.isCurrent()
+    // Or another call found it replaced, and nobody has opened what is there now.
+    const replaced = session ? !session.isCurrent() : this.#session !== undefined
     if (replaced && !this.#replaced) this.#hintAll()
     this.#replaced = replaced
-    if (replaced) return
-    const version = session.dataVersion()
-    const changed = version !== this.#dataVersion
-    this.#dataVersion = version
-    if (!changed) return this.#judgeWaited()
+    if (!session || replaced) return
+    this.#follow(session)
+    const before = this.#dataVersion
+    this.#dataVersion = session.dataVersion()
+    if (this.#dataVersion === before) return this.#judgeWaited()
     for (const watched of [...this.#waited]) this.#read(watched, session)
     this.#readSomeOfOurs(session)
   }
@@ -145,13 +141,10 @@ export class Watchers {
 
   /** Of thousands of leases that this process holds some at a time, round and round: their heartbeats ask as well. */
   #readSomeOfOurs(session: Session): void {
-    for (let read = 0; read < Math.min(OURS_AT_ONCE, this.#keys.size); read++) {
-      let next = this.#round.next()
-      if (next.done) {
-        this.#round = this.#keys.values()
-        next = this.#round.next()
-      }
-      if (next.value && !this.#waited.has(next.value)) this.#read(next.value, session)
+    // Not an iterator that is kept: it would keep every table that the map has outgrown.
+    if (this.#round.length === 0) this.#round = [...this.#keys.values()]
+    for (const watched of this.#round.splice(0, OURS_AT_ONCE)) {
+      if (watched.watchers.size > 0 && !this.#waited.has(watched)) this.#read(watched, session)
     }
   }
 
@@ -243,6 +236,7 @@ export class Watchers {
     this.#log?.close()
     this.#log = undefined
     this.#session = undefined
+    this.#round = []
   }
 
   #quietly(action: () => void): void {
