@@ -11,6 +11,8 @@ export class Owner implements ClaimRef {
   readonly key: Key
   readonly owner: string
   retired = false
+  /** A claim of unknown fate may stand in the store: letting go of the owner takes a release. */
+  suspect = false
   constructor(key: Key, owner: string) {
     this.key = key
     this.owner = owner
@@ -64,6 +66,7 @@ export function attempt(
         waiting = false
         timer?.cancel()
         const effect = effectOf(error)
+        if (effect === 'unknown') owner.suspect = true
         if (effect !== 'unknown') return unavailable(error, isSecond, isSecond || effect === 'released')
         if (!isSecond && clock.now() < giveUpAt) return ask(true)
         unavailable(error, true)
@@ -80,7 +83,10 @@ export function attempt(
           settled()
           if (!isAnswer(outcome)) return !done && waiting && noVerdict(nonsense('acquire', outcome))
           if (!done && (waiting || outcome.kind === 'granted')) return finish({ kind: 'answered', sentAt, outcome })
-          if (outcome.kind === 'granted' && owner.retired) onLateGrant()
+          if (outcome.kind !== 'granted') return
+          // Nobody waits for it any more; whoever lets go of the owner must give it back.
+          owner.suspect = true
+          if (owner.retired) onLateGrant()
         },
         (error) => {
           settled()

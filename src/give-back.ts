@@ -19,10 +19,14 @@ export async function giveBack(
   for (let tries = 0; ; tries++) {
     const timeoutMs = Math.min(limits.callTimeoutMs, Math.max(untilMs - clock.now(), 1))
     const answer = await timed(clock, timeoutMs, (signal) => store.release(ref, { signal, keepMs: keepMs() }))
-    if ('value' in answer) return mayHaveLanded ? { kind: 'released' } : answer.value
-    mayHaveLanded ||= effectOf(answer.error) !== 'none'
+    if ('value' in answer && isAnswer(answer.value)) return mayHaveLanded ? { kind: 'released' } : answer.value
+    mayHaveLanded ||= 'value' in answer || effectOf(answer.error) !== 'none'
     const pauseMs = backoff(tries, 1, { baseMs: 20, capMs: limits.callTimeoutMs / 4 })
     if (clock.now() + pauseMs >= untilMs) return null
     await sleep(clock, pauseMs, { keepAlive: true })
   }
 }
+
+/** A store that answers nonsense must not take the place of the caller's own error. */
+const isAnswer = (outcome: ReleaseOutcome | undefined): outcome is ReleaseOutcome =>
+  outcome?.kind === 'released' || outcome?.kind === 'absent'

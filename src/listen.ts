@@ -17,7 +17,7 @@ export function listen(
   let inner: Watch | undefined
   call(() => arm(ref, () => scope.signal.aborted || onHint(), { signal: scope.signal })).then(
     (watch) => {
-      if (scope.signal.aborted) return watch.close()
+      if (scope.signal.aborted) return closed(watch)
       inner = watch
       onArmed()
     },
@@ -26,7 +26,16 @@ export function listen(
   return {
     close() {
       scope.abort()
-      inner?.close()
+      closed(inner)
     },
+  }
+}
+
+/** Whoever stops listening is in the midst of something that matters more. */
+function closed(watch: Watch | undefined): void {
+  try {
+    watch?.close()
+  } catch {
+    // A watch that cannot be closed is of no use, and does no harm: its hints are ignored.
   }
 }

@@ -81,7 +81,7 @@ export class Acquisition {
       }
     } finally {
       this.#watch?.close()
-      if (!settled && this.#queued && !this.#owner.retired) this.#retire(this.#owner)
+      if (!settled && !this.#owner.retired && (this.#queued || this.#owner.suspect)) this.#retire(this.#owner)
     }
   }
 
@@ -117,8 +117,7 @@ export class Acquisition {
 
   #judge(result: Attempt): { grant: Grant } | Answer {
     if (result.kind === 'unavailable') {
-      if (result.suspect) this.#retire(this.#owner)
-      else if (result.spent) this.#owner.retired = true
+      if (result.suspect || result.spent) this.#letGo()
       return { kind: 'unavailable', error: result.error }
     }
     this.#reached = true
@@ -136,10 +135,18 @@ export class Acquisition {
       this.#holder = outcome.holder
       this.#queued = outcome.queued
       // The store may have released this owner while answering: never ask with it again (I4).
-      if (!outcome.queued) this.#owner.retired = true
+      if (!outcome.queued) this.#letGo()
       this.#listen()
+    } else if (this.#owner.suspect) {
+      this.#letGo()
     }
     return { kind: outcome.kind, outcome }
+  }
+
+  /** Never asks with this owner again; what may stand for it in the store is given back (I11). */
+  #letGo(): void {
+    if (this.#owner.suspect || this.#cancelled.aborted) this.#retire(this.#owner)
+    else this.#owner.retired = true
   }
 
   /** A release between our question and our listening must not go unheard: once armed, ask again (B051). */

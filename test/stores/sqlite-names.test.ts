@@ -215,3 +215,20 @@ test('a database whose path is no valid UTF-8 is refused: by its name as text we
     await store.close()
   })
 })
+
+test('a file that was switched to a WAL while we had it open: losing the log is a loss all the same', async () => {
+  await stage(async (folder) => {
+    const database = openRaw(`${folder}/app.db`)
+    database.exec('CREATE TABLE of_an_application (id INTEGER)')
+    const store = sqliteStore({ path: `${folder}/app.db` })
+    await hold(store, lasting({ name: 'opens the file' }))
+    database.exec('PRAGMA journal_mode = WAL')
+    const held = await hold(store)
+    assert.equal((await store.renew(held, call())).kind, 'renewed', 'the switch alone is no loss')
+    rmSync(`${folder}/app.db-wal`)
+    rmSync(`${folder}/app.db-shm`)
+    assert.deepEqual(await store.renew(held, call()), { kind: 'lost', reason: 'missing' })
+    await store.close()
+    database.close()
+  })
+})

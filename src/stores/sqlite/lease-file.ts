@@ -75,7 +75,7 @@ export class LeaseFile {
   /** Reads without a lock that anybody would have to wait for, and makes no file. */
   read<T>(call: FileCall, work: (session: Session) => T, absent: () => T): Promise<T> {
     return this.#attempts(call, absent, false, (session) => {
-      if (!session.isCurrent()) return this.#reopen()
+      if (session.isOutdated() || !session.isCurrent()) return this.#reopen()
       this.#count(BURST.read)
       return { value: work(session) }
     })
@@ -90,6 +90,7 @@ export class LeaseFile {
   ): Promise<T> {
     return this.#attempts(call, absent, true, (session) => {
       session.begin(durability)
+      if (session.isOutdated()) return this.#reopen()
       if (!session.isCurrent()) return this.#reopen(replaced)
       const meta = session.rows.meta()
       if (meta.schema > SCHEMA) throw newerSchema(this.path, meta.schema)

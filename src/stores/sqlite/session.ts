@@ -107,6 +107,11 @@ export class Session {
     return stillThere(this.identity, this.path, this.real)
   }
 
+  /** Somebody has switched the file to a WAL since we opened it: what we know of its companions is no longer true. */
+  isOutdated(): boolean {
+    return this.journalMode !== 'wal' && idAt(`${this.real}-wal`, true) !== null
+  }
+
   begin(durability: Durability): void {
     // Without a WAL, anything less than FULL could damage the file in a power cut.
     const wanted = this.journalMode === 'wal' ? durability : 'full'

@@ -53,8 +53,9 @@ export class Watchers {
   #replaced = false
   #timer: Timer | undefined
   #log: FSWatcher | undefined
-  /** Something was written: read the file soon, but not before this. */
+  /** Something was written: read the file soon (and then once more), but not before this. */
   #hurry = false
+  #again = false
   #notBefore = 0
   #readAt = Number.NEGATIVE_INFINITY
 
@@ -104,17 +105,19 @@ export class Watchers {
   #tick(): void {
     const start = this.#clock.now()
     const due = this.#hurry || start - this.#readAt >= FILE_TICK_MS || !this.#log
+    this.#hurry = this.#again
+    this.#again = false
     this.#quietly(() => (due ? this.#readFile() : this.#judgeWaited(true)))
     if (due) {
       this.#readAt = this.#clock.now()
       this.#notBefore = this.#readAt + (this.#readAt - start) / SHARE
     }
     this.#schedule()
-    this.#hurry = false
   }
 
   #logWritten(): void {
     this.#hurry = true
+    this.#again = true
     if (this.#clock.now() >= this.#notBefore) this.#tick()
     else this.#schedule()
   }
