@@ -1,6 +1,7 @@
 import { crowd, crowdAtExpiry } from '../../test/support/sqlite-scenarios.js'
 
-export const summary = 'the SQLite store: 20 processes on a cold file, and 16 at the moment of expiry, as often as asked (1000: a quarter of an hour)'
+export const summary =
+  'the SQLite store: 20 processes on a cold file, and 16 at the moment of expiry, as often as asked (1000: a quarter of an hour)'
 
 export async function run([rounds = '1000']: readonly string[]): Promise<void> {
   for (const [mode, cycles] of [
