@@ -161,7 +161,7 @@ rule('nothing names the machine that it was made on', noMachinePaths, {
     ['.ci/planted', `cd /${'root'}/x`],
     ['package-lock.json', `"${'resolved'}": "https://example.org/x.tgz"`],
   ],
-  innocent: [['docs/planted.md', 'see docs/work/main and ./root/x']],
+  innocent: [['docs/planted.md', `see docs/${'work'}/main and ./${'root'}/x`]],
 })
 
 rule('every store has its test, page, export and README row', storesComplete, {

@@ -18,19 +18,11 @@ import { type Claim, type Store, StoreError } from '../../src/index.js'
 import { type VirtualEnvironment, virtualEnvironment } from '../../src/simulation/index.js'
 import { type MemoryServer, memoryServer } from '../../src/stores/memory.js'
 import { settling } from '../support/bed.js'
+import { plainClaim } from '../support/claims.js'
 
 const KEY = { namespace: 'n', name: 'k' }
 const call = { signal: new AbortController().signal }
-const claim = (owner: string): Claim => ({
-  key: KEY,
-  owner,
-  ttlMs: 1000,
-  lockDelayMs: 0,
-  minHoldMs: 0,
-  fenceFloor: 0n,
-  queue: false,
-  life: { pids: [1] },
-})
+const claim = (owner: string): Claim => plainClaim(owner, { key: KEY, life: { pids: [1] } })
 
 interface Seen {
   readonly env: VirtualEnvironment

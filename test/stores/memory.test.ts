@@ -4,6 +4,7 @@ import { conformance } from '../../src/conformance/index.js'
 import { virtualEnvironment } from '../../src/simulation/index.js'
 import type { Claim } from '../../src/store.js'
 import { memoryServer, memoryStore } from '../../src/stores/memory.js'
+import { plainClaim } from '../support/claims.js'
 
 const environment = virtualEnvironment(1)
 const server = memoryServer({ environment })
@@ -19,20 +20,8 @@ await conformance({
 })
 
 const call = { signal: new AbortController().signal }
-const claim = (name: string, owner: string, over: Partial<Claim> = {}): Claim => {
-  const key = { namespace: 'default', name }
-  return {
-    key,
-    owner,
-    ttlMs: 100,
-    lockDelayMs: 0,
-    minHoldMs: 0,
-    fenceFloor: 0n,
-    queue: false,
-    life: 'outlives-process',
-    ...over,
-  }
-}
+const claim = (name: string, owner: string, over: Partial<Claim> = {}): Claim =>
+  plainClaim(owner, { key: { namespace: 'default', name }, ttlMs: 100, ...over })
 
 test('a lease ends at the very millisecond, and its refusals say when', async () => {
   const store = server.connect()

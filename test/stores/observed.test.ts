@@ -6,23 +6,13 @@ import { virtualEnvironment } from '../../src/simulation/index.js'
 import type { Claim, Store } from '../../src/store.js'
 import { memoryServer } from '../../src/stores/memory.js'
 import { observedStore, type StoreCall } from '../../src/stores/observed.js'
+import { plainClaim } from '../support/claims.js'
 
 const environment = virtualEnvironment(1)
 const server = memoryServer({ environment })
 const call = { signal: new AbortController().signal }
 const key = { namespace: 'default', name: 'k' }
-const claim = (owner: string): Claim => {
-  return {
-    key,
-    owner,
-    ttlMs: 100,
-    lockDelayMs: 0,
-    minHoldMs: 0,
-    fenceFloor: 0n,
-    queue: false,
-    life: 'outlives-process',
-  }
-}
+const claim = (owner: string): Claim => plainClaim(owner, { key, ttlMs: 100 })
 
 await conformance({
   name: 'observed by a faulty observer',

@@ -1,4 +1,5 @@
 /** What is no lease file, and what makes one. */
+
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs' // biome-ignore format: a list
@@ -10,20 +11,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../../src/errors.js'
 import type { HeldRef, Store } from '../../src/store.js'
 import { sqliteStore } from '../../src/stores/sqlite.js'
-import { claim, stage } from '../support/sqlite-actors.js'
+import { stage } from '../support/sqlite-actors.js'
+import { call, hold, lasting } from '../support/sqlite-holds.js'
 import { privileged } from '../support/sqlite-hosts.js'
 import { withRaw } from '../support/sqlite-raw.js'
 
-const call = () => ({ signal: new AbortController().signal })
-const lasting = (over: Parameters<typeof claim>[0] = {}) => claim({ life: 'outlives-process', ttlMs: 10_000, ...over })
 const heldOnce = (): HeldRef => ({ ...lasting(), fence: 7n })
-
-async function hold(store: Store): Promise<HeldRef> {
-  const over = lasting()
-  const outcome = await store.acquire(over, call())
-  assert.ok(outcome.kind === 'granted')
-  return { ...over, fence: outcome.fence }
-}
 
 /** Every call but `acquire`. */
 const askers: [string, (store: Store, held: HeldRef) => Promise<unknown>, unknown][] = [

@@ -9,21 +9,12 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { StoreError, StoreUnsafeError } from '../../src/errors.js'
-import type { HeldRef, Store } from '../../src/store.js'
 import { isNetwork, mountOf } from '../../src/stores/sqlite/mounts.js'
 import { sqliteStore } from '../../src/stores/sqlite.js'
-import { claim, stage } from '../support/sqlite-actors.js'
+import { stage } from '../support/sqlite-actors.js'
+import { call, hold, lasting } from '../support/sqlite-holds.js'
 import { openToAll, privileged, withSshfs } from '../support/sqlite-hosts.js'
 import { openRaw, withRaw } from '../support/sqlite-raw.js'
-
-const call = () => ({ signal: new AbortController().signal })
-const lasting = (over: Parameters<typeof claim>[0] = {}) => claim({ life: 'outlives-process', ttlMs: 10_000, ...over })
-
-async function hold(store: Store, over = lasting()): Promise<HeldRef> {
-  const outcome = await store.acquire(over, call())
-  assert.ok(outcome.kind === 'granted')
-  return { ...over, fence: outcome.fence }
-}
 
 /** One line, with the path, and of the right kind. */
 async function refuses(asked: Promise<unknown>, path: string, pattern: RegExp, kind: 'none' | 'unsafe'): Promise<void> {

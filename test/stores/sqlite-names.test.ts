@@ -1,4 +1,5 @@
 /** One lease file must have one name: SQLite puts the log beside the name by which it is opened. */
+
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs' // biome-ignore format: a list
@@ -7,18 +8,10 @@ import { test } from 'node:test'
 import { StoreUnsafeError } from '../../src/errors.js'
 import type { HeldRef, Store } from '../../src/store.js'
 import { sqliteStore } from '../../src/stores/sqlite.js'
-import { type Actor, claim, stage } from '../support/sqlite-actors.js'
+import { type Actor, stage } from '../support/sqlite-actors.js'
+import { call, hold, lasting } from '../support/sqlite-holds.js'
 import { privileged } from '../support/sqlite-hosts.js'
 import { openRaw } from '../support/sqlite-raw.js'
-
-const call = () => ({ signal: new AbortController().signal })
-const lasting = (over: Parameters<typeof claim>[0] = {}) => claim({ life: 'outlives-process', ttlMs: 10_000, ...over })
-
-async function hold(store: Store, over = lasting()): Promise<HeldRef> {
-  const outcome = await store.acquire(over, call())
-  assert.ok(outcome.kind === 'granted')
-  return { ...over, fence: outcome.fence }
-}
 
 const refusesAll = async (store: Store, held: HeldRef, message: RegExp): Promise<void> => {
   const isRefusal = (error: unknown) => error instanceof StoreUnsafeError && message.test(error.message)

@@ -1,4 +1,5 @@
 /** Starts actors, in namespaces and as users of their own where asked, and ends every one of them with its test. */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,6 +17,7 @@ import type {
   ReleaseOutcome,
   RenewOutcome,
 } from '../../src/store.js'
+import { plainClaim } from './claims.js'
 import { decode, encode } from './sqlite-lines.js'
 
 export interface Hold {
@@ -135,15 +137,5 @@ let owners = 0
 export const claim = (over: Partial<Claim> & { name?: string } = {}): Claim => {
   const { name = 'k', ...rest } = over
   const owner = `owner ${process.pid} ${++owners}`
-  return {
-    key: { namespace: 'test', name },
-    owner,
-    ttlMs: 1_000,
-    lockDelayMs: 0,
-    minHoldMs: 0,
-    fenceFloor: 0n,
-    queue: false,
-    life: { pids: [] },
-    ...rest,
-  }
+  return plainClaim(owner, { key: { namespace: 'test', name }, life: { pids: [] }, ...rest })
 }

@@ -3,6 +3,7 @@ import test from 'node:test'
 import { type Attempt, attempt, Owner } from '../../src/attempt.js'
 import { type AcquireOutcome, type Claim, type Store, StoreError, StoreUnsafeError } from '../../src/index.js'
 import { virtualEnvironment } from '../../src/simulation/index.js'
+import { plainClaim } from '../support/claims.js'
 
 const KEY = { namespace: 'default', name: 'k' }
 const CALL_MS = 50
@@ -42,16 +43,7 @@ async function ask(replies: readonly Reply[], cancelAt = Number.NaN, budgetMs = 
     })
   }
   const owner = new Owner(KEY, env.random.id())
-  const claim: Claim = {
-    key: KEY,
-    owner: owner.owner,
-    ttlMs: 1000,
-    lockDelayMs: 0,
-    minHoldMs: 0,
-    fenceFloor: 0n,
-    queue: false,
-    life: { pids: [1] },
-  }
+  const claim = plainClaim(owner.owner, { key: KEY, life: { pids: [1] } })
   const cancel = new AbortController()
   if (!Number.isNaN(cancelAt)) env.clock.timer(cancelAt, () => cancel.abort(new Error('cancelled')))
   let lateGrants = 0
