@@ -8,8 +8,8 @@ import { Keeper } from './keeper.js'
 import type { LeaseCore, ReleaseResult } from './lease.js'
 import { listen } from './listen.js'
 import { lostError, releasedError, unavailable } from './messages.js'
-import type { Wish } from './options.js'
-import type { LossReason, Store, Watch } from './store.js'
+import { resolveLife, type Wish } from './options.js'
+import type { Life, LossReason, Store, Watch } from './store.js'
 
 export interface Grant {
   readonly sentAt: number
@@ -119,6 +119,11 @@ export class ActiveLease implements LeaseCore {
         throw unavailable(this.#store, `renew ${JSON.stringify(this.key)}`, error)
     }
     if (this.#state !== 'held') throw this.#lost ?? releasedError(this)
+  }
+
+  setLife(life: Life): Promise<void> {
+    this.#keeper.setLife(resolveLife(this.#store, this.#wish, life))
+    return this.renew()
   }
 
   /** What a release that found nothing means: it was gone before, and nobody told us. */

@@ -1,7 +1,7 @@
 import { call, isGrant, nonsense } from './attempt.js'
 import type { Clock, Timer } from './environment.js'
 import { StoreError } from './errors.js'
-import type { HeldRef, LossReason, RenewOutcome, Store } from './store.js'
+import type { HeldRef, Life, LossReason, RenewOutcome, Store } from './store.js'
 import { deadlineOf, type Validity } from './validity.js'
 
 /** Hints about our own claim are answered by at most one renewal in this time. */
@@ -60,6 +60,7 @@ export class Keeper {
   readonly #keepAlive: boolean
   readonly #scope = new AbortController()
   #beat: Beat
+  #life: Life | null = null
   #stopped = false
   #renewing: Promise<void> | null = null
   #heartbeatTimer: Timer | undefined
@@ -127,6 +128,11 @@ export class Keeper {
     this.#scope.abort()
   }
 
+  /** Told to the store with each renewal, until one has succeeded. */
+  setLife(life: Life): void {
+    this.#life = life
+  }
+
   /** A renewal after the one in flight, if any. Resolves with the store's error where it gave no verdict, else null. */
   async renew(): Promise<unknown> {
     while (this.#renewing) await this.#renewing
@@ -145,6 +151,8 @@ export class Keeper {
 
   #ask(): Promise<unknown> {
     const sentAt = this.#clock.now()
+    const life = this.#life
+    const held = life ? { ...this.#held, life } : this.#held
     return new Promise((resolve) => {
       const noVerdict = (error: unknown) => {
         if (!this.#stopped) {
@@ -162,14 +170,14 @@ export class Keeper {
         },
         { keepAlive: this.#keepAlive },
       )
-      call(() => this.#store.renew(this.#held, { signal: this.#scope.signal })).then(
+      call(() => this.#store.renew(held, { signal: this.#scope.signal })).then(
         // An answer that comes after the time-out but before the deadline still counts, by its send time.
         (outcome) => {
           timer.cancel()
           if (outcome?.kind !== 'lost' && !(outcome?.kind === 'renewed' && isGrant(outcome))) {
             return timedOut || noVerdict(nonsense('renew', outcome))
           }
-          this.#answered(sentAt, outcome)
+          this.#answered(sentAt, life, outcome)
           resolve(null)
         },
         (error) => {
@@ -180,12 +188,13 @@ export class Keeper {
     })
   }
 
-  #answered(sentAt: number, outcome: RenewOutcome): void {
+  #answered(sentAt: number, life: Life | null, outcome: RenewOutcome): void {
     this.look()
     if (this.#stopped) return
     if (outcome.kind === 'lost') return this.#end(outcome.reason)
     // The same key with another fence is another grant: nothing says that nobody held it in between (I5).
     if (outcome.fence !== this.#held.fence) return this.#end('taken')
+    if (life === this.#life) this.#life = null
     this.#beat = granted(this.#beat, sentAt, outcome.ttlMs, this.#rhythm)
     this.#events.renewed(this.#clock.now() - sentAt)
     this.#armHeartbeat()

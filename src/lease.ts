@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import type { LeaseLostError } from './errors.js'
 import { releasedError } from './messages.js'
+import type { Life } from './store.js'
 
 /** What a lease needs from its `Leases`; see `active-lease.ts` for the working part. */
 export interface LeaseCore {
@@ -14,6 +15,7 @@ export interface LeaseCore {
   look(): void
   readonly lost: LeaseLostError | null
   renew(): Promise<void>
+  setLife(life: Life): Promise<void>
   release(): Promise<ReleaseResult>
 }
 
@@ -79,6 +81,16 @@ export class Lease implements AsyncDisposable {
    */
   renew(): Promise<void> {
     return this.#core.renew()
+  }
+
+  /**
+   * Work has moved to other processes: from now on, whose death may free the lease early (`life` of the options). A
+   * manual heartbeat that says so; where it gets no answer, the next one does. With a `lockDelayMs` or a `minHoldMs` no
+   * death frees it, whatever is said here.
+   * @throws {LeaseLostError} · {@link StoreUnavailableError} as `renew`.
+   */
+  async setLife(life: Life): Promise<void> {
+    return this.#core.setLife(life)
   }
 
   /** Idempotent. Never throws because of loss. Settles within two call time-outs. */

@@ -178,11 +178,21 @@ export function resolveWish(
   check.boolean('heartbeat', wish.heartbeat)
   check.duration('minHoldMs', wish.minHoldMs, MAX_MS)
   if (wish.maxHoldMs !== undefined) check.length('maxHoldMs', wish.maxHoldMs, MAX_MS)
-  check.life('life', wish.life)
   checkRelations(wish, store)
-  checkTraits(wish, store)
-  // What must stay taken after its holder's death is not freed because of that death.
-  return wish.lockDelayMs > 0 || wish.minHoldMs > 0 ? { ...wish, life: 'outlives-process' } : wish
+  if (wish.minHoldMs > 0) requireTrait(store, 'lockDelay', 'minHoldMs')
+  return { ...wish, life: resolveLife(store, wish, wish.life) }
+}
+
+/** What must stay taken after its holder's death is not freed because of that death. */
+export function resolveLife(store: Store, { lockDelayMs, minHoldMs }: LifeLimits, life: Life): Life {
+  check.life('life', life)
+  if (life === 'outlives-process') requireTrait(store, 'detachable', 'life: "outlives-process"')
+  return lockDelayMs > 0 || minHoldMs > 0 ? 'outlives-process' : life
+}
+
+interface LifeLimits {
+  readonly lockDelayMs: number
+  readonly minHoldMs: number
 }
 
 /** Only what is left out has a default: `null` is a mistake, and told so. */
@@ -205,11 +215,6 @@ function checkRelations(s: Settings, store: Store): void {
   }
   if (s.lockDelayMs > 0) requireTrait(store, 'lockDelay', 'lockDelayMs')
   if (s.fenceFloor > 0n) requireTrait(store, 'fenceFloor', 'fenceFloor')
-}
-
-function checkTraits(wish: Wish, store: Store): void {
-  if (wish.minHoldMs > 0) requireTrait(store, 'lockDelay', 'minHoldMs')
-  if (wish.life === 'outlives-process') requireTrait(store, 'detachable', 'life: "outlives-process"')
 }
 
 function requireTrait(store: Store, trait: keyof StoreTraits, option: string): void {

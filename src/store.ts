@@ -50,6 +50,8 @@ export interface HeldRef extends ClaimRef {
   readonly fence: bigint
   /** Raises the store's counter for later grants; `0n` for no wish. */
   readonly fenceFloor: bigint
+  /** Takes the place of the claim's; left out, that one stays. For work that has moved to other processes since. */
+  readonly life?: Life
 }
 
 /**

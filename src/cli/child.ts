@@ -2,9 +2,10 @@ import { isUtf8 } from 'node:buffer'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
-import { isatty } from 'node:tty'
 import { EXIT, exitOfSignal, usageError } from './exit.js'
+import { canSeeProcesses, readProcess } from './processes.js'
 import { shellWord } from './shell.js'
+import { controllingTerminal } from './terminal.js'
 import { COOKIE, Tree } from './tree.js'
 
 export type Ended =
@@ -19,13 +20,12 @@ export interface Started {
 
 /**
  * Starts the command itself, never a shell, with our stdin, stdout and stderr. It gets a process group of its own, so
- * that all of it can be signalled at once; but not where stdin is a terminal, which it would lose with that.
+ * that all of it can be signalled at once; but not where there is a terminal, which it would lose with that.
  */
 export function start(command: readonly string[], env: NodeJS.ProcessEnv, cookie: string): Started {
   const [file = '', ...args] = command
   if (file === '') return notStarted(file, 'ENOENT')
-  // Not `process.stdin`: only to look at it would change how a pipe reads, for the command too.
-  const ownGroup = !isatty(0)
+  const ownGroup = controllingTerminal() === null
   const outer = env[COOKIE]
   const marked = { ...env, [COOKIE]: outer ? `${outer} ${cookie}` : cookie }
   let child: ChildProcess
@@ -43,7 +43,8 @@ export function start(command: readonly string[], env: NodeJS.ProcessEnv, cookie
       ),
     }
   }
-  const tree = new Tree(pid, { ownGroup, cookie })
+  const started = canSeeProcesses() ? (readProcess(pid)?.started ?? null) : null
+  const tree = new Tree({ pid, started, ownGroup, cookie })
   const ended = new Promise<Ended>((resolve) => {
     child.once('exit', (code, signal) => {
       tree.commandEnded()

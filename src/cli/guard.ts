@@ -1,20 +1,22 @@
-import { type Clock, sleep, type Timer } from '../environment.js'
+import type { Clock, Timer } from '../environment.js'
 import { LeaseLostError } from '../errors.js'
-import type { Lease } from '../lease.js'
+import { type EndingEvents, endTree } from './ending.js'
 import { type Plan, stepAt } from './plan.js'
 import type { ProcessInfo } from './processes.js'
-import { QUIET_LOOKS, type Tree } from './tree.js'
+import type { Tree } from './tree.js'
 
-/** How often a command that was told to end is looked at, and one that was killed. */
-const ENDING_LOOK_MS = 20
-const KILLED_LOOK_MS = 5
-/** What outlives KILL for so long (an uninterruptible call on a dead disk, or ever new processes) is named instead. */
-const UNKILLABLE_MS = 5_000
+const DEADLINE_STEP_MS = 1
 
-export interface GuardEvents {
-  /** TERM was sent; KILL follows after `killInMs`. */
-  terminating(killInMs: number): void
-  killing(): void
+/** What a guard needs of a lease: holdfast has the lease itself, its watchdog what it was told of it. */
+export interface GuardedLease {
+  /** Reading it ends a lease whose deadline has passed. */
+  readonly remainingMs: number
+  readonly signal: AbortSignal
+}
+
+export interface GuardEvents extends EndingEvents {
+  /** A renewal got through: the deadline, on our clock, is later than it was. */
+  deadlineMoved(deadline: number): void
 }
 
 /**
@@ -23,7 +25,7 @@ export interface GuardEvents {
  * lost; after a revoke TERM first, since the key stays taken while the holder tidies up.
  */
 export class Guard {
-  readonly #lease: Lease
+  readonly #lease: GuardedLease
   readonly #clock: Clock
   readonly #plan: Plan
   readonly #tree: Tree
@@ -33,28 +35,33 @@ export class Guard {
   #deadline = Number.NEGATIVE_INFINITY
   #killAt = Number.POSITIVE_INFINITY
   #timer: Timer | undefined
-  #commandEnded = false
+  #commandEnded: boolean
+  #isTold = false
   #finish: (left: readonly ProcessInfo[]) => void = () => {}
   readonly #onAbort = () => this.#lost()
   /** Resolves when the command was ended, with what could be seen of it to the last: nothing, if all went well. */
   readonly allDead: Promise<readonly ProcessInfo[]>
 
-  constructor(lease: Lease, clock: Clock, plan: Plan, tree: Tree, events: GuardEvents) {
+  /** `waitsForCommand`: its end will be told with {@link commandEnded}; else only looking shows it. */
+  constructor(
+    lease: GuardedLease,
+    clock: Clock,
+    plan: Plan,
+    tree: Tree,
+    events: GuardEvents,
+    { waitsForCommand }: { readonly waitsForCommand: boolean },
+  ) {
     this.#lease = lease
     this.#clock = clock
     this.#plan = plan
     this.#tree = tree
     this.#events = events
+    this.#commandEnded = !waitsForCommand
     this.allDead = new Promise((resolve) => {
       this.#finish = resolve
     })
     lease.signal.addEventListener('abort', this.#onAbort)
     this.look()
-  }
-
-  /** The command is being ended, or was: it is not protected to its end. */
-  get ending(): boolean {
-    return this.#state === 'ending'
   }
 
   /** Reads the clock and does what is due; also when something may have changed. */
@@ -66,7 +73,11 @@ export class Guard {
     const remaining = this.#lease.remainingMs
     if (this.#lease.signal.aborted) this.#lost()
     if (this.#state !== 'watching') return
-    this.#deadline = Math.max(this.#deadline, now + remaining)
+    // The clock goes on between the two reads above: less than this is no move.
+    if (now + remaining > this.#deadline + DEADLINE_STEP_MS) {
+      this.#deadline = now + remaining
+      this.#events.deadlineMoved(this.#deadline)
+    }
     const step = stepAt(now, this.#deadline, this.#plan)
     if (step === 'kill') return this.#end(now)
     if (step === 'terminate') return this.#end(this.#deadline - this.#plan.marginMs)
@@ -79,8 +90,21 @@ export class Guard {
     this.#commandEnded = true
     this.look()
     if (this.#state !== 'watching') return false
-    this.#stop()
+    this.stop()
     return true
+  }
+
+  /** Somebody else has begun to end the command, and sent TERM: see to it that nothing is left in time. */
+  finish(): void {
+    this.#isTold = true
+    if (this.#state === 'watching') this.#end(this.#deadline - this.#plan.marginMs)
+  }
+
+  /** Watches no longer. What has begun to end is ended all the same. */
+  stop(): void {
+    this.#state = 'done'
+    this.#timer?.cancel()
+    this.#lease.signal.removeEventListener('abort', this.#onAbort)
   }
 
   #lost(): void {
@@ -94,50 +118,13 @@ export class Guard {
   }
 
   #end(killAt: number): void {
-    this.#stop()
+    this.stop()
     this.#state = 'ending'
     this.#killAt = killAt
-    void this.#endTree()
-  }
-
-  #stop(): void {
-    this.#state = 'done'
-    this.#timer?.cancel()
-    this.#lease.signal.removeEventListener('abort', this.#onAbort)
-  }
-
-  async #endTree(): Promise<void> {
-    const clock = this.#clock
-    if (clock.now() < this.#killAt) {
-      this.#tree.terminate()
-      this.#events.terminating(this.#killAt - clock.now())
-      this.#lease.signal.addEventListener('abort', this.#onAbort)
-      let quiet = 0
-      while (clock.now() < this.#killAt) {
-        quiet = this.#commandEnded && this.#tree.members().length === 0 ? quiet + 1 : 0
-        if (quiet === QUIET_LOOKS) return this.#finish([])
-        await sleep(clock, Math.min(ENDING_LOOK_MS, Math.max(this.#killAt - clock.now(), 0)), { keepAlive: true })
-      }
-    }
-    this.#tree.kill()
-    this.#events.killing()
-    this.#finish(await this.#killed())
-  }
-
-  /** Looks after those that were killed, and kills what is found, until nobody is found twice in a row. */
-  async #killed(): Promise<readonly ProcessInfo[]> {
-    const clock = this.#clock
-    const until = clock.now() + UNKILLABLE_MS
-    let left: readonly ProcessInfo[] = []
-    for (let quiet = 0; quiet < QUIET_LOOKS; ) {
-      await sleep(clock, KILLED_LOOK_MS, { keepAlive: true })
-      const seen = this.#tree.members()
-      if (seen.length > 0) left = seen
-      if (seen.length > 0) this.#tree.kill()
-      quiet = this.#commandEnded && seen.length === 0 ? quiet + 1 : 0
-      // Those that keep coming back may be between two processes at this very moment: named is who was seen last.
-      if (clock.now() >= until && quiet < QUIET_LOOKS) return left
-    }
-    return []
+    // A loss that becomes definite meanwhile brings KILL nearer.
+    if (!this.#lease.signal.aborted) this.#lease.signal.addEventListener('abort', this.#onAbort)
+    const [clock, tree, events] = [this.#clock, this.#tree, this.#events]
+    const [killAtNow, isCommandOver, isTold] = [() => this.#killAt, () => this.#commandEnded, () => this.#isTold]
+    void endTree({ clock, tree, events, killAt: killAtNow, isCommandOver, isTold }).then(this.#finish)
   }
 }

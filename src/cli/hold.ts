@@ -1,4 +1,4 @@
-import { type Clock, sleep, systemEnvironment } from '../environment.js'
+import { type Environment, sleep, systemEnvironment, turn } from '../environment.js'
 import { LeaseLostError } from '../errors.js'
 import type { Lease, ReleaseResult } from '../lease.js'
 import { type Ended, start } from './child.js'
@@ -7,10 +7,11 @@ import { EXIT } from './exit.js'
 import { Guard } from './guard.js'
 import { say } from './output.js'
 import type { Plan } from './plan.js'
-import type { ProcessInfo } from './processes.js'
+import { nameOf, type ProcessInfo } from './processes.js'
 import type { Progress } from './progress.js'
 import type { Signals } from './signals.js'
 import { QUIET_LOOKS, type Tree } from './tree.js'
+import { Watch } from './watch.js'
 
 export interface Hold {
   readonly lease: Lease
@@ -19,11 +20,11 @@ export interface Hold {
   readonly plan: Plan
   readonly signals: Signals
   readonly progress: Progress
-  readonly clock: Clock
+  readonly environment: Environment
 }
 
-/** Trees whose command still runs: an unexpected end of holdfast must not leave one behind without its lease. */
-const running = new Set<Tree>()
+/** Commands that still run: an unexpected end of holdfast must not leave one behind without its lease. */
+const running = new Map<Tree, Watch>()
 let isCrashing = false
 /** How long an end of that kind goes on looking for what the command started. */
 const CRASH_MS = 1_000
@@ -32,70 +33,102 @@ const CRASH_LOOK_MS = 5
 /** Kills what runs and looks after it, a moment long. From here on no run comes to an end of its own. */
 export async function killEverything(): Promise<void> {
   isCrashing = true
-  for (const tree of running) tree.kill()
+  const trees = [...running.keys()]
+  for (const tree of trees) tree.kill()
   const { clock } = systemEnvironment()
   const until = clock.now() + CRASH_MS
   let left: readonly ProcessInfo[] = []
-  for (let quiet = 0; running.size > 0 && quiet < QUIET_LOOKS && clock.now() < until; ) {
+  for (let quiet = 0; trees.length > 0 && quiet < QUIET_LOOKS && clock.now() < until; ) {
     await sleep(clock, CRASH_LOOK_MS, { keepAlive: true })
-    left = [...running].flatMap((tree) => tree.members())
+    left = trees.flatMap((tree) => tree.members())
     quiet = left.length === 0 ? quiet + 1 : 0
-    if (left.length > 0) for (const tree of running) tree.kill()
+    if (left.length > 0) for (const tree of trees) tree.kill()
   }
-  sayNotEnded(left.map(nameOf))
+  sayNotEnded(left)
+  // Whoever is left is the watchdog's.
+  if (left.length === 0) await Promise.all([...running.values()].map((watch) => watch.stop()))
 }
 
-const nameOf = ({ name, pid }: ProcessInfo): string => `${name} (pid ${pid})`
-
-function sayNotEnded(left: readonly string[]): void {
+function sayNotEnded(left: readonly ProcessInfo[]): void {
   if (left.length > 0)
-    say(`could not end ${left.join(', ')}, now without the lease, and perhaps more: end them by hand`)
+    say(`could not end ${left.map(nameOf).join(', ')}, now without the lease, and perhaps more: end them by hand`)
 }
 
 /** Runs the command under the lease and gives the exit code. The lease ends when nothing that it protected is left. */
 export async function hold(hold: Hold): Promise<number> {
-  const { lease, plan, signals, progress, clock } = hold
-  const started = start(hold.command, { ...process.env, ...hold.env }, systemEnvironment().random.id())
+  const { lease, plan, signals, progress, environment } = hold
+  const cookie = environment.random.id()
+  const watch = new Watch(lease, plan, cookie, environment)
+  const started = start(hold.command, { ...process.env, ...hold.env }, cookie)
   const { tree } = started
-  if (!tree) return notStarted(lease, await started.ended)
+  if (!tree) return notStarted(lease, watch, await started.ended)
 
-  running.add(tree)
+  running.set(tree, watch)
+  watch.begin(tree)
   const name = JSON.stringify(lease.key)
-  const guard = new Guard(lease, clock, plan, tree, {
-    terminating: (killInMs) => {
-      const why = lease.signal.aborted ? '' : `the lease on ${name} could not be renewed in time${because(progress)}; `
-      say(`${why}TERM was sent to the command, KILL follows in ${formatDuration(killInMs)}`)
+  const guard = new Guard(
+    lease,
+    environment.clock,
+    plan,
+    tree,
+    {
+      deadlineMoved: () => watch.renewed(),
+      terminating: (killInMs) => {
+        watch.ending(killInMs)
+        const why = lease.signal.aborted
+          ? ''
+          : `the lease on ${name} could not be renewed in time${because(progress)}; `
+        say(`${why}TERM was sent to the command, KILL follows in ${formatDuration(killInMs)}`)
+      },
+      killing: () => {
+        watch.ending(0)
+        say('KILL was sent to the command and to what was found of all that it started')
+      },
     },
-    killing: () => say('KILL was sent to the command and to what was found of all that it started'),
-  })
+    { waitsForCommand: true },
+  )
+  watch.onActing = () => guard.finish()
   signals.forwardTo(tree, () => guard.look())
   progress.onRenewed = () => guard.look()
 
-  const over = started.ended.then((ended) => ({ ended, wasProtected: guard.commandEnded() }))
+  const over = started.ended.then(async (ended) => {
+    // If the watchdog has ended it, its word is there already, and read in this turn.
+    await turn()
+    return { ended, wasProtected: guard.commandEnded() }
+  })
   // A command that cannot be ended is not waited for: it is named, and the loss reported.
   const end = await Promise.race([over, guard.allDead.then(() => null)])
   if (isCrashing) return new Promise(() => {})
-  const left = (end?.wasProtected ? tree.members() : await guard.allDead).map(nameOf)
+  const left = end?.wasProtected ? tree.members() : await guard.allDead
   signals.stop()
   running.delete(tree)
-  if (!end?.wasProtected) return lost(hold, end?.ended ?? null, left, await lease.release())
+  const watchStopped = watch.stop()
+  const outcome = await lease.release()
+  await watchStopped
+  if (!end?.wasProtected) return lost(hold, end?.ended ?? null, left, outcome)
 
   if (left.length > 0)
-    say(`the command ended but left behind, now without the lease: ${left.join(', ')}; let it wait for them`)
-  const outcome = await lease.release()
+    say(
+      `the command ended but left behind, now without the lease: ${left.map(nameOf).join(', ')}; let it wait for them`,
+    )
   if (outcome === 'lost') return lost(hold, end.ended, [], outcome)
   if (outcome === 'unknown')
     say(`no answer to the release of ${name}: it may stay taken for up to ${formatDuration(lease.ttlMs)}`)
   return end.ended.exitCode
 }
 
-async function notStarted(lease: Lease, ended: Ended): Promise<number> {
-  await lease.release()
+async function notStarted(lease: Lease, watch: Watch, ended: Ended): Promise<number> {
+  await Promise.all([watch.stop(), lease.release()])
   if (ended.kind === 'not-started') say(ended.why)
   return ended.exitCode
 }
 
-function lost({ lease, progress }: Hold, ended: Ended | null, left: readonly string[], outcome: ReleaseResult): number {
+function lost(
+  { lease, progress }: Hold,
+  ended: Ended | null,
+  left: readonly ProcessInfo[],
+  outcome: ReleaseResult,
+): number {
   const reason: unknown = lease.signal.reason
   const name = JSON.stringify(lease.key)
   const what =

@@ -6,12 +6,19 @@ export interface ProcessInfo {
   readonly parent: number
   readonly group: number
   readonly session: number
+  /** The device number of its controlling terminal; 0 for none. */
+  readonly terminal: number
+  /** The process group in the foreground of that terminal; -1 for none. */
+  readonly foreground: number
   /** When it started, in ticks since boot: with the pid, an identity that is never reused. */
   readonly started: number
   readonly name: string
   /** A zombie has ended; only its parent has not asked yet. */
   readonly alive: boolean
 }
+
+/** For people. */
+export const nameOf = ({ name, pid }: ProcessInfo): string => `${name} (pid ${pid})`
 
 export function readProcess(pid: number): ProcessInfo | null {
   let text: string
@@ -24,13 +31,15 @@ export function readProcess(pid: number): ProcessInfo | null {
   const open = text.indexOf('(')
   const close = text.lastIndexOf(')')
   const fields = text.slice(close + 2).split(' ')
-  const [state = '', parent, group, session] = fields
+  const [state = '', parent, group, session, terminal, foreground] = fields
   const threads = Number(fields[17])
   return {
     pid,
     parent: Number(parent),
     group: Number(group),
     session: Number(session),
+    terminal: Number(terminal),
+    foreground: Number(foreground),
     started: Number(fields[19]),
     name: Buffer.from(text.slice(open + 1, close), 'latin1').toString(),
     // The first thread of a process may end before the others do.

@@ -1,12 +1,16 @@
 import { constants } from 'node:os'
-import { isatty } from 'node:tty'
-import { readProcess } from './processes.js'
+import { systemEnvironment } from '../environment.js'
+import { type ControllingTerminal, controllingTerminal } from './terminal.js'
 import type { Tree } from './tree.js'
 
 /** End a wait; the whole command gets them. */
 const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const
 /** Mean something to the command alone: its children may have no handler, and would die of them. */
 const PRIVATE = ['SIGUSR1', 'SIGUSR2', 'SIGWINCH'] as const
+/** The keyboard sends these, and the window its new size, to the whole foreground. */
+const TYPED: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGWINCH']
+/** What a handler of TSTP gets before everything is stopped. */
+const STOP_HANDLER_MS = 50
 
 export class Interrupted extends Error {
   readonly number: number
@@ -19,25 +23,27 @@ export class Interrupted extends Error {
 /**
  * Signals that holdfast gets: before the command runs they end the wait, then they are the command's.
  *
- * Exactly once each: on a terminal the kernel sends what the keyboard does (and the shell the hang-up) to everybody
- * in the foreground, the command included, so these are not sent again.
+ * Exactly once each: with a terminal the command is in our process group, and what the kernel sends to the foreground,
+ * or a shell to its job, reaches the command without us. Who sent a signal cannot be asked for: what may come from the
+ * terminal counts as coming from there.
  */
 export class Signals {
   readonly #abort = new AbortController()
-  readonly #fromTerminal: readonly NodeJS.Signals[]
+  readonly #terminal: ControllingTerminal | null = controllingTerminal()
   #tree: Tree | null = null
   #resumed: () => void = () => {}
 
   constructor() {
-    this.#fromTerminal = isatty(0) ? terminalSignals() : []
     for (const signal of ENDING) process.on(signal, () => this.#ending(signal))
     for (const signal of PRIVATE)
-      process.on(signal, () => this.#sentByTerminal(signal) || this.#tree?.signalCommand(signal))
+      process.on(signal, () => this.#reachedCommand(signal) || this.#tree?.signalCommand(signal))
     process.on('SIGCONT', () => {
       // Whatever we slept through comes first: a command whose lease ran out meanwhile must not go on.
       this.#resumed()
-      if (!this.#sentByTerminal('SIGCONT')) this.#tree?.signal('SIGCONT')
+      if (!this.#terminal) this.#tree?.signal('SIGCONT')
     })
+    // With a terminal the default is right: the kernel, or the shell, stops the command as well.
+    if (!this.#terminal) process.on('SIGTSTP', () => this.#stopped())
   }
 
   /** Aborts with an {@link Interrupted} when a signal ends the wait. */
@@ -58,16 +64,28 @@ export class Signals {
 
   #ending(signal: NodeJS.Signals): void {
     if (!this.#tree) this.#abort.abort(new Interrupted(signal))
-    else if (!this.#sentByTerminal(signal)) this.#tree.signal(signal)
+    else if (!this.#reachedCommand(signal)) this.#tree.signal(signal)
   }
 
-  #sentByTerminal(signal: NodeJS.Signals): boolean {
-    return this.#fromTerminal.includes(signal)
+  /**
+   * The command first, then ourselves. In a session of its own only a handler hears TSTP, the kernel would ignore it for
+   * everybody else (POSIX, orphaned process groups): who has one gets a moment for it.
+   */
+  #stopped(): void {
+    const stop = () => {
+      this.#tree?.signal('SIGSTOP')
+      process.kill(process.pid, 'SIGSTOP')
+    }
+    if (!this.#tree) return stop()
+    this.#tree.signal('SIGTSTP')
+    systemEnvironment().clock.timer(STOP_HANDLER_MS, stop)
   }
-}
 
-/** A hang-up goes to the leader of the session alone, and from there by the shell to everybody else. */
-function terminalSignals(): NodeJS.Signals[] {
-  const always: NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGWINCH', 'SIGCONT']
-  return readProcess(process.pid)?.session === process.pid ? always : [...always, 'SIGHUP']
+  #reachedCommand(signal: NodeJS.Signals): boolean {
+    const terminal = this.#terminal
+    if (!terminal) return false
+    if (TYPED.includes(signal)) return terminal.isForeground()
+    // A hang-up goes to the leader of the session alone, and from there by the shell to everybody else.
+    return signal === 'SIGHUP' && !terminal.weLeadSession
+  }
 }

@@ -1,4 +1,4 @@
-import { canSeeProcesses, environmentHolds, type ProcessInfo, processesSince, readProcess } from './processes.js'
+import { environmentHolds, type ProcessInfo, processesSince, readProcess } from './processes.js'
 
 /** The variable that marks everything below a command, wherever in the process tree it went. */
 export const COOKIE = 'HOLDFAST_TREE'
@@ -13,36 +13,38 @@ const STOP_LOOKS = 20
  * and whatever carries our cookie in its environment. Not found is who has left all of them: a process in a session of
  * its own, whose parent has ended, with its environment emptied; or one of another user that hides its environment.
  */
+export interface TreeRoot {
+  /** `null` when only the cookie is known: the command may be about to start. */
+  readonly pid: number | null
+  /** When it started, in ticks since boot; `null` where `/proc` cannot tell: then only the process group is reached. */
+  readonly started: number | null
+  readonly cookie: string
+  readonly ownGroup: boolean
+}
+
 export class Tree {
-  readonly pid: number
-  readonly #ownGroup: boolean
-  readonly #cookie: string
-  /** `null` where `/proc` cannot tell; then only the process group is reached. */
-  readonly #root: ProcessInfo | null
+  readonly root: TreeRoot
   /** Who was found once stays found, even when its parent is gone: pid to start. */
   readonly #known = new Map<number, number>()
   #groupIsOurs: boolean
 
-  constructor(pid: number, options: { readonly ownGroup: boolean; readonly cookie: string }) {
-    this.pid = pid
-    this.#ownGroup = options.ownGroup
-    this.#groupIsOurs = options.ownGroup
-    this.#cookie = options.cookie
-    this.#root = canSeeProcesses() ? readProcess(pid) : null
+  constructor(root: TreeRoot) {
+    this.root = root
+    this.#groupIsOurs = root.ownGroup && root.pid !== null
   }
 
   /** Everything that is alive now. `found` is called with each, as soon as it is seen to be a member. */
   members(found: (each: ProcessInfo) => void = () => {}): ProcessInfo[] {
-    const root = this.#root
-    if (!root) return []
+    const { started } = this.root
+    if (started === null) return []
     const members = new Map<number, ProcessInfo>()
     const add = (each: ProcessInfo) => {
       members.set(each.pid, each)
       this.#known.set(each.pid, each.started)
       found(each)
     }
-    const candidates = processesSince(root.started, (each) => {
-      if (each.pid !== process.pid && (members.has(each.parent) || this.#belongs(each, root))) add(each)
+    const candidates = processesSince(started, (each) => {
+      if (each.pid !== process.pid && (members.has(each.parent) || this.#belongs(each))) add(each)
     })
     for (let grew = true; grew; ) {
       grew = false
@@ -55,31 +57,32 @@ export class Tree {
     return [...members.values()]
   }
 
-  #belongs(each: ProcessInfo, root: ProcessInfo): boolean {
+  #belongs(each: ProcessInfo): boolean {
+    const { pid, started, ownGroup, cookie } = this.root
     if (this.#known.get(each.pid) === each.started) return true
-    if (each.pid === root.pid) return each.started === root.started
-    if (this.#ownGroup && (each.group === root.pid || each.session === root.pid)) return true
-    return environmentHolds(each.pid, COOKIE, this.#cookie)
+    if (each.pid === pid) return each.started === started
+    if (ownGroup && (each.group === pid || each.session === pid)) return true
+    return environmentHolds(each.pid, COOKIE, cookie)
   }
 
   /** A signal for the whole command: its group, or, where it shares ours because of the terminal, each one by itself. */
   signal(signal: NodeJS.Signals): void {
-    if (this.#ownGroup) this.#signalGroup(signal)
-    else if (this.#root) for (const member of this.members()) send(member, signal)
+    if (this.root.ownGroup) this.#signalGroup(signal)
+    else if (this.#isSeen) for (const member of this.members()) send(member, signal)
     else this.signalCommand(signal)
   }
 
   /** A signal for the command alone. */
   signalCommand(signal: NodeJS.Signals): void {
-    const now = this.#root ? readProcess(this.pid) : null
-    if (this.#root && now?.started !== this.#root.started) return
-    tryKill(this.pid, signal)
+    const { pid, started } = this.root
+    if (pid === null || (started !== null && readProcess(pid)?.started !== started)) return
+    tryKill(pid, signal)
   }
 
   /** TERM for every member, those that left the group too; whoever is stopped must run to hear it. */
   terminate(): void {
     for (const signal of ['SIGTERM', 'SIGCONT'] as const) {
-      if (!this.#root) this.signal(signal)
+      if (!this.#isSeen) this.signal(signal)
       else for (const member of this.members()) send(member, signal)
     }
   }
@@ -94,25 +97,29 @@ export class Tree {
     let quiet = 0
     for (let look = 0; look < STOP_LOOKS && quiet < QUIET_LOOKS; look++) {
       const before = stopped.size
-      if (this.#ownGroup) this.#signalGroup('SIGSTOP')
+      if (this.root.ownGroup) this.#signalGroup('SIGSTOP')
       this.members((each) => {
         send(each, 'SIGSTOP')
         stopped.set(`${each.pid} ${each.started}`, each)
       })
       quiet = stopped.size === before ? quiet + 1 : 0
     }
-    if (this.#ownGroup) this.#signalGroup('SIGKILL')
-    else if (!this.#root) this.signalCommand('SIGKILL')
+    if (this.root.ownGroup) this.#signalGroup('SIGKILL')
+    else if (!this.#isSeen) this.signalCommand('SIGKILL')
     for (const each of stopped.values()) send(each, 'SIGKILL')
   }
 
   /** The command itself has been waited for: the number of an empty group may be given to somebody else. */
   commandEnded(): void {
-    if (this.#root && !this.members().some((each) => each.group === this.pid)) this.#groupIsOurs = false
+    if (this.#isSeen && !this.members().some((each) => each.group === this.root.pid)) this.#groupIsOurs = false
   }
 
   #signalGroup(signal: NodeJS.Signals): void {
-    if (this.#groupIsOurs) tryKill(-this.pid, signal)
+    if (this.#groupIsOurs && this.root.pid !== null) tryKill(-this.root.pid, signal)
+  }
+
+  get #isSeen(): boolean {
+    return this.root.started !== null
   }
 }
 

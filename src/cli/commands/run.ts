@@ -52,7 +52,7 @@ export async function run(parsed: Parsed): Promise<number> {
       plan: request.plan,
       signals,
       progress,
-      clock: systemEnvironment().clock,
+      environment: systemEnvironment(),
     })
   } finally {
     // What could not be released was said already, and lingers up to its ttl.
@@ -115,7 +115,7 @@ function requestOf(parsed: Parsed): Request {
       ...(lockDelayMs !== undefined && { lockDelayMs }),
       ...(label !== undefined && { label }),
     },
-    // Its command would go on if holdfast died: the key must stay taken for the whole of its time then.
+    // Until the store knows who else keeps it alive: the command and the watchdog.
     acquire: { waitMs: waitOf(parsed), life: 'outlives-process', ...(minHoldMs !== undefined && { minHoldMs }) },
     conflictExitCode: conflictExitCodeOf(parsed),
     inheritStore: !has(parsed, 'no-inherit-store'),

@@ -53,7 +53,7 @@ export class Rows {
         'VALUES (?, ?, ?, CAST(? AS INTEGER), ?, ?, ?, ?, ?, ?, ?, ?)',
     )
     this.#renew = connection.prepare(
-      'UPDATE holdfast_leases SET renewals = renewals + 1, clock = ?, expires = ?, term = ?, granted = ? WHERE namespace = ? AND name = ?',
+      'UPDATE holdfast_leases SET renewals = renewals + 1, clock = ?, expires = ?, term = ?, granted = ?, life = ? WHERE namespace = ? AND name = ?',
     )
     this.#revoke = connection.prepare("UPDATE holdfast_leases SET state = 'revoked' WHERE namespace = ? AND name = ?")
     this.#remove = connection.prepare('DELETE FROM holdfast_leases WHERE namespace = ? AND name = ?')
@@ -99,9 +99,9 @@ export class Rows {
 
   renew(
     { namespace, name }: Key,
-    { clock, expires, term, granted }: Pick<LeaseRow, 'clock' | 'expires' | 'term' | 'granted'>,
+    { clock, expires, term, granted, life }: Pick<LeaseRow, 'clock' | 'expires' | 'term' | 'granted' | 'life'>,
   ): void {
-    this.#renew.run(clock, expires, term, granted, namespace, name)
+    this.#renew.run(clock, expires, term, granted, life, namespace, name)
   }
 
   revoke({ namespace, name }: Key): void {

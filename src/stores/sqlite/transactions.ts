@@ -70,6 +70,7 @@ export function renew({ rows, counter }: Transaction, observer: Observer, held: 
     expires: now + left,
     term: left,
     granted: verdict.foreign ? now : row.granted,
+    life: held.life === undefined ? row.life : observer.record({ ...held, life: held.life, minHoldMs: 0 }),
   })
   if (held.fenceFloor > counter) rows.setFence(checkedFence(held.fenceFloor))
   return { kind: 'renewed', fence: row.fence, ttlMs: held.ttlMs }

@@ -1,0 +1,113 @@
+import type { ChildProcess } from 'node:child_process'
+import type { Clock } from '../environment.js'
+
+/** Who dies sooner than this was not killed by somebody's hand: the next one is started later and later. */
+const SHORT_LIFE_MS = 1_000
+const PAUSE_MS = 250
+const LONGEST_PAUSE_MS = 5_000
+
+export interface CompanionEvents {
+  /** A line that it wrote to its stdout. */
+  said(line: string): void
+  /** Another process has taken the place of one that died. */
+  replaced(): void
+}
+
+/**
+ * A process that must be there as long as the command is: started anew whenever it dies. It is told the last line of
+ * what it has to know.
+ */
+export class Companion {
+  readonly #spawn: () => ChildProcess
+  readonly #clock: Clock
+  readonly #events: CompanionEvents
+  #child: ChildProcess
+  #bornAt: number
+  #line = ''
+  #pauseMs = 0
+  #isLeft = false
+  #stopped: Promise<void> | null = null
+  /** Resolved by the end of the process that is there now. */
+  #gone: Promise<void> = Promise.resolve()
+
+  constructor(spawn: () => ChildProcess, clock: Clock, events: CompanionEvents) {
+    this.#spawn = spawn
+    this.#clock = clock
+    this.#events = events
+    this.#bornAt = clock.now()
+    this.#child = this.#start()
+  }
+
+  /** `undefined` while there is none. */
+  get pid(): number | undefined {
+    return this.#child.exitCode === null && this.#child.signalCode === null ? this.#child.pid : undefined
+  }
+
+  /** Its stdin, to be shared with another process: who reads it sees the end only when all who write are gone. */
+  get pipe() {
+    return this.#child.stdin
+  }
+
+  tell(line: string): void {
+    this.#line = line
+    this.#child.stdin?.write(line)
+  }
+
+  /** It does not do its work any more. */
+  kill(): void {
+    this.#child.kill('SIGKILL')
+  }
+
+  /** Its end is not replaced any more. */
+  leave(): void {
+    this.#isLeft = true
+  }
+
+  /** Resolves when it is gone. */
+  stop(): Promise<void> {
+    this.leave()
+    this.#stopped ??= this.#gone
+    this.kill()
+    return this.#stopped
+  }
+
+  #start(): ChildProcess {
+    const child = this.#spawn()
+    this.#bornAt = this.#clock.now()
+    // Written to a process that has just died: its end says all there is to say.
+    child.stdin?.on('error', () => {})
+    let text = ''
+    child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
+      const lines = (text + piece).split('\n')
+      text = lines.pop() ?? ''
+      for (const line of lines) this.#events.said(line)
+    })
+    this.#gone = new Promise((resolve) => {
+      const gone = () => {
+        resolve()
+        this.#replace()
+      }
+      child.once('exit', gone)
+      // Not started at all: no end would be told.
+      child.once('error', () => child.pid === undefined && gone())
+    })
+    return child
+  }
+
+  #replace(): void {
+    if (this.#isLeft) return
+    const wasShort = this.#clock.now() - this.#bornAt < SHORT_LIFE_MS
+    const pauseMs = wasShort ? this.#pauseMs : 0
+    this.#pauseMs = wasShort ? Math.min(Math.max(2 * pauseMs, PAUSE_MS), LONGEST_PAUSE_MS) : 0
+    this.#clock.timer(pauseMs, () => {
+      if (this.#isLeft) return
+      try {
+        this.#child = this.#start()
+      } catch {
+        return this.#replace()
+      }
+      this.tell(this.#line)
+      this.#events.replaced()
+    })
+  }
+}

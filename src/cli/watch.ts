@@ -1,0 +1,75 @@
+import type { Environment } from '../environment.js'
+import type { Lease } from '../lease.js'
+import type { Plan } from './plan.js'
+import { canSeeProcesses, readProcess } from './processes.js'
+import type { Tree, TreeRoot } from './tree.js'
+import { Watchdog } from './watchdog.js'
+
+/** Keeps the watchdog informed of one lease and its command, and the store of who keeps the lease alive. */
+export class Watch {
+  readonly #lease: Lease
+  readonly #plan: Plan
+  readonly #environment: Environment
+  readonly #watchdog: Watchdog
+  #root: TreeRoot
+  /** On the clock that the host's processes share. */
+  #deadline = 0
+  #killAt: number | null = null
+  onActing: () => void = () => {}
+
+  /** Begins before the command does: whatever carries the cookie is its business from then on. */
+  constructor(lease: Lease, plan: Plan, cookie: string, environment: Environment) {
+    this.#lease = lease
+    this.#plan = plan
+    this.#environment = environment
+    this.#root = { pid: null, started: ownStart(), cookie, ownGroup: false }
+    this.#watchdog = new Watchdog(environment.clock)
+    this.#watchdog.onActing = () => this.onActing()
+    this.#watchdog.onReplaced = () => this.#share()
+    this.renewed()
+  }
+
+  begin(tree: Tree): void {
+    this.#root = tree.root
+    this.#tell()
+    this.#share()
+  }
+
+  renewed(): void {
+    this.#deadline = this.#environment.host.now() + this.#lease.remainingMs
+    this.#tell()
+  }
+
+  /** holdfast has begun to end the command. */
+  ending(killInMs: number): void {
+    this.#killAt = this.#environment.host.now() + killInMs
+    this.#tell()
+  }
+
+  stop(): Promise<void> {
+    return this.#watchdog.stop()
+  }
+
+  #tell(): void {
+    this.#watchdog.tell({
+      key: this.#lease.key,
+      holdfast: process.pid,
+      root: this.#root,
+      plan: this.#plan,
+      deadline: this.#deadline,
+      killAt: this.#killAt,
+    })
+  }
+
+  /**
+   * A store that frees the lease of the dead early must see all of us dead: the command, and everybody who would end
+   * it. Where it is not told, the lease ends by time.
+   */
+  #share(): void {
+    const { pid } = this.#root
+    if (pid === null || this.#killAt !== null) return
+    this.#lease.setLife({ pids: [process.pid, ...this.#watchdog.pids, pid] }).catch(() => {})
+  }
+}
+
+const ownStart = (): number | null => (canSeeProcesses() ? (readProcess(process.pid)?.started ?? null) : null)

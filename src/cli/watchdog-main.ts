@@ -1,0 +1,148 @@
+/**
+ * The watchdog: a process of its own that ends the command when holdfast does not, because it was killed or stopped.
+ * Told by lines on stdin (`watchdog-orders.ts`); the end of stdin is the end of holdfast. Started with such a line as its
+ * argument, it is the sentinel's successor: holdfast is gone already.
+ */
+import { writeSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { sleep, systemEnvironment } from '../environment.js'
+import { formatDuration } from './duration.js'
+import { Guard, type GuardEvents } from './guard.js'
+import { flushed, say } from './output.js'
+import type { Plan } from './plan.js'
+import { nameOf, type ProcessInfo } from './processes.js'
+import { Tree } from './tree.js'
+import { ACTING, decodeOrders, SENTINEL_DONE, SENTINEL_PIPE, type WatchdogOrders } from './watchdog-orders.js'
+
+/** How long its own end waits for a reader of its messages. */
+const FLUSH_MS = 500
+/** A process that holdfast was about to start when it died has no cookie for a moment: look once more after this. */
+const LAST_LOOK_MS = 50
+const STDOUT = 1
+const { clock, host } = systemEnvironment()
+
+/** What was told of the lease. */
+class ToldLease {
+  readonly #abort = new AbortController()
+  deadline = Number.POSITIVE_INFINITY
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  get remainingMs(): number {
+    return Math.max(this.deadline - clock.now(), 0)
+  }
+
+  abandon(): void {
+    this.#abort.abort()
+  }
+}
+
+const lease = new ToldLease()
+let orders: WatchdogOrders | null = null
+let guard: Guard | null = null
+let isActing = false
+let isAlone = false
+
+function told(line: string): void {
+  answer('')
+  if (isActing) return
+  const before = orders
+  orders = decodeOrders(line)
+  const { deadline, killAt, plan } = orders
+  const end = killAt === null ? deadline : killAt + plan.marginMs
+  lease.deadline = clock.now() + end - host.now()
+  if (guard && before?.root.pid === orders.root.pid && before?.killAt === killAt) return guard.look()
+  guard?.stop()
+  guard = watch(orders, events(orders))
+  void guard.allDead.then(over)
+}
+
+const watch = (to: WatchdogOrders, events: GuardEvents): Guard =>
+  new Guard(lease, clock, laterPlan(to), new Tree(to.root), events, { waitsForCommand: false })
+
+/**
+ * holdfast comes first: only a quarter of the margin after its turn is it ours. What holdfast has told to end already
+ * is not told again.
+ */
+const laterPlan = ({ plan, killAt }: WatchdogOrders): Plan => ({
+  ...plan,
+  marginMs: (plan.marginMs * 3) / 4,
+  graceMs: killAt === null ? plan.graceMs : 0,
+})
+
+const events = ({ key, holdfast }: WatchdogOrders): GuardEvents => ({
+  deadlineMoved: () => {},
+  terminating: (killInMs) => {
+    act()
+    say(
+      `holdfast (pid ${holdfast}) does not respond, and the lease on ${JSON.stringify(key)} ends soon: TERM was sent to the command, KILL follows in ${formatDuration(killInMs)}`,
+    )
+  },
+  killing: () => {
+    const wasTold = isActing
+    act()
+    const why = isAlone ? 'is gone' : 'does not respond'
+    if (!wasTold || isAlone)
+      say(
+        `holdfast (pid ${holdfast}) ${why}: KILL was sent to its command, which must not go on without the lease on ${JSON.stringify(key)}`,
+      )
+  },
+})
+
+const SILENT: GuardEvents = { deadlineMoved: () => {}, terminating: () => {}, killing: () => {} }
+
+/** Told before anything is done, so that holdfast, when it sees the command end, knows who has ended it. */
+function act(): void {
+  isActing = true
+  answer(ACTING)
+}
+
+async function over(seen: readonly ProcessInfo[]): Promise<void> {
+  let left = seen
+  if (isAlone && orders) {
+    await sleep(clock, LAST_LOOK_MS, { keepAlive: true })
+    left = await watch(orders, SILENT).allDead
+  }
+  if (left.length > 0)
+    say(`could not end ${left.map(nameOf).join(', ')}, now without the lease, and perhaps more: end them by hand`)
+  tryWrite(SENTINEL_PIPE, SENTINEL_DONE)
+  await flushed(FLUSH_MS)
+  process.exit(0)
+}
+
+function abandoned(): void {
+  isAlone = true
+  lease.abandon()
+  if (!guard) process.exit(0)
+}
+
+const answer = (word: string): void => tryWrite(STDOUT, `${word}\n`)
+
+function tryWrite(fd: number, text: string): void {
+  try {
+    writeSync(fd, text)
+  } catch {
+    // Nobody is there to read it.
+  }
+}
+
+// What a service manager or a hang-up sends to everybody is for the command.
+for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2', 'SIGPIPE'] as const)
+  process.on(signal, () => {})
+
+const [, , line] = process.argv
+if (line === undefined) {
+  let text = ''
+  const stdin = new Socket({ fd: 0 })
+  stdin.setEncoding('utf8').on('data', (piece: string) => {
+    const lines = (text + piece).split('\n')
+    text = lines.pop() ?? ''
+    for (const each of lines) told(each)
+  })
+  stdin.on('error', abandoned).on('close', abandoned).on('end', abandoned)
+} else {
+  told(line)
+  abandoned()
+}

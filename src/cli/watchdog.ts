@@ -1,0 +1,96 @@
+/**
+ * holdfast may be killed with -9, or stopped; its command must not outlive the lease even then. Two processes see to
+ * that. The watchdog (`watchdog-main.ts`) knows the deadline, and does what holdfast would do when holdfast does not.
+ * The sentinel is a shell that waits until both are gone, stops the command, and becomes the watchdog that is missing.
+ *
+ * The command waits for neither: what they have to know is in their pipes before they have started. Whoever of them dies
+ * is replaced at once.
+ */
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { Clock } from '../environment.js'
+import { Companion } from './companion.js'
+import { ACTING, encodeOrders, type WatchdogOrders } from './watchdog-orders.js'
+
+const MAIN = fileURLToPath(new URL('./watchdog-main.js', import.meta.url))
+/**
+ * Remembers the last line; at the end of its input it stops the process group, whose number comes first in that line, so
+ * that nothing goes on while the watchdog starts. What is sent to everybody (a service manager's TERM, a hang-up)
+ * is not for the sentinel.
+ */
+const SENTINEL = [
+  "trap '' HUP INT QUIT TERM TSTP TTIN TTOU USR1 USR2 PIPE ALRM",
+  'last=',
+  'while IFS= read -r line; do last=$line; done',
+  'group=${last%% *}',
+  'case $group in - | "") exit 0 ;; 0) ;; *) kill -s STOP -- "-$group" 2>/dev/null ;; esac',
+  'exec "$0" "$1" "$last"',
+].join('\n')
+
+/** A watchdog that has not answered so many times is stopped, or busy beyond all measure: another takes its place. */
+const MOST_UNANSWERED = 3
+
+export class Watchdog {
+  readonly #sentinel: Companion
+  readonly #watchdog: Companion
+  #unanswered = 0
+  #hasActed = false
+  /** The watchdog has begun to end the command, because holdfast did not. */
+  onActing: () => void = () => {}
+  /** {@link pids} has changed. */
+  onReplaced: () => void = () => {}
+
+  constructor(clock: Clock) {
+    const events = { said: (line: string) => this.#said(line), replaced: () => this.onReplaced() }
+    this.#sentinel = new Companion(() => this.#spawnSentinel(), clock, events)
+    this.#watchdog = new Companion(() => this.#spawnWatchdog(), clock, events)
+  }
+
+  tell(orders: WatchdogOrders): void {
+    const line = encodeOrders(orders)
+    this.#sentinel.tell(line)
+    if (this.#unanswered++ < MOST_UNANSWERED) return this.#watchdog.tell(line)
+    this.#unanswered = 0
+    this.#watchdog.kill()
+  }
+
+  get hasActed(): boolean {
+    return this.#hasActed
+  }
+
+  /** Of those that are there now: the lease lives as long as any of them, or the command. */
+  get pids(): readonly number[] {
+    return [this.#sentinel.pid, this.#watchdog.pid].filter((pid) => pid !== undefined)
+  }
+
+  /** Nothing is left to watch. The sentinel first, which would act on the death of the other. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#sentinel.stop(), this.#watchdog.stop()])
+  }
+
+  #said(line: string): void {
+    this.#unanswered = 0
+    if (line !== ACTING || this.#hasActed) return
+    this.#hasActed = true
+    this.#sentinel.leave()
+    this.#watchdog.leave()
+    this.onActing()
+  }
+
+  // A session of their own: Ctrl-Z, Ctrl-C and the end of a terminal are none of their business.
+  #spawnSentinel() {
+    const args = ['-c', SENTINEL, process.execPath, MAIN]
+    return spawn('/bin/sh', args, { ...common(), stdio: ['pipe', 'ignore', 'inherit'] })
+  }
+
+  #spawnWatchdog() {
+    const pipe = this.#sentinel.pipe ?? 'ignore'
+    return spawn(process.execPath, [MAIN], { ...common(), stdio: ['pipe', 'pipe', 'inherit', pipe] })
+  }
+}
+
+/** Not the folder, which may be unmounted, nor Node's options, which are meant for somebody else. */
+function common() {
+  const { NODE_OPTIONS: _, NODE_V8_COVERAGE: __, ...env } = process.env
+  return { cwd: '/', detached: true, env }
+}
