@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { uptime } from 'node:os'
+import { readStat } from './process-stat.js'
 import { SuspendMeter } from './suspend-meter.js'
 
 export interface Timer {
@@ -197,12 +198,6 @@ const readText = (path: string): string | null => {
   }
 }
 
-/** Field 22 of `/proc/…/stat`: when this process or thread started, in 10 ms ticks of the boot clock. */
-const startTicks = (path: string): number => {
-  const text = readText(path)
-  return text ? Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[19]) : Number.NaN
-}
-
 /**
  * Containers may show an invented `/proc/uptime` (lxcfs does). The kernel tells when the threads of this process were
  * started, on the boot clock and beyond anybody's invention; Node starts its workers within its first moments, which
@@ -215,7 +210,7 @@ function bootClockIsOurs(): boolean {
     const main = readlinkSync('/proc/self')
     const starts = readdirSync('/proc/self/task')
       .filter((task) => task !== main)
-      .map((task) => startTicks(`/proc/self/task/${task}/stat`) * 10)
+      .map((task) => Number(readStat(`/proc/self/task/${task}`)?.started) * 10)
     const workersStarted = Math.min(...starts)
     const expected = workersStarted + process.uptime() * 1000
     return Math.abs(uptime() * 1000 - expected) < 1000

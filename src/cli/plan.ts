@@ -19,7 +19,7 @@ const defaultGraceMs = (ttlMs: number): number => Math.min(5_000, Math.floor(ttl
  * A family of a few processes is dead within 10 ms. Of 500 processes on two cores, all were stopped within 50 ms, so
  * that none could do anything more, and all dead after 140 ms.
  */
-const marginOf = (ttlMs: number): number => Math.min(250, Math.max(25, Math.floor(ttlMs / 20)))
+const marginOf = (ttlMs: number): number => Math.min(500, Math.max(25, Math.floor(ttlMs / 20)))
 
 /** From a renewal to the next one, where that one fails and is repeated: as `DEFAULTS` of the library say. */
 function retriedAfterMs(ttlMs: number): number {

@@ -1,19 +1,11 @@
 /** What `/proc` says about the processes of this host. Elsewhere than on Linux there is nothing to read. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { hasEnded, type ProcessStat, readStat } from '../process-stat.js'
 
-export interface ProcessInfo {
+export interface ProcessInfo extends Omit<ProcessStat, 'started'> {
   readonly pid: number
-  readonly parent: number
-  readonly group: number
-  readonly session: number
-  /** The device number of its controlling terminal; 0 for none. */
-  readonly terminal: number
-  /** The process group in the foreground of that terminal; -1 for none. */
-  readonly foreground: number
-  /** When it started, in ticks since boot: with the pid, an identity that is never reused. */
+  /** In ticks since boot. */
   readonly started: number
-  readonly name: string
-  /** A zombie has ended; only its parent has not asked yet. */
   readonly alive: boolean
 }
 
@@ -21,30 +13,8 @@ export interface ProcessInfo {
 export const nameOf = ({ name, pid }: ProcessInfo): string => `${name} (pid ${pid})`
 
 export function readProcess(pid: number): ProcessInfo | null {
-  let text: string
-  try {
-    text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-  } catch {
-    return null
-  }
-  // The name is in parentheses and may itself hold parentheses and spaces.
-  const open = text.indexOf('(')
-  const close = text.lastIndexOf(')')
-  const fields = text.slice(close + 2).split(' ')
-  const [state = '', parent, group, session, terminal, foreground] = fields
-  const threads = Number(fields[17])
-  return {
-    pid,
-    parent: Number(parent),
-    group: Number(group),
-    session: Number(session),
-    terminal: Number(terminal),
-    foreground: Number(foreground),
-    started: Number(fields[19]),
-    name: Buffer.from(text.slice(open + 1, close), 'latin1').toString(),
-    // The first thread of a process may end before the others do.
-    alive: !(/[ZXx]/.test(state) && threads <= 1),
-  }
+  const stat = readStat(`/proc/${pid}`)
+  return stat && { ...stat, pid, started: Number(stat.started), alive: !hasEnded(stat) }
 }
 
 /** Numbers are given out in sequence; after so many turns of catching up with them, a scan ends all the same. */

@@ -81,9 +81,10 @@ export class Tree {
 
   /** TERM for every member, those that left the group too; whoever is stopped must run to hear it. */
   terminate(): void {
+    const members = this.members()
     for (const signal of ['SIGTERM', 'SIGCONT'] as const) {
       if (!this.#isSeen) this.signal(signal)
-      else for (const member of this.members()) send(member, signal)
+      else for (const member of members) send(member, signal)
     }
   }
 
@@ -94,6 +95,8 @@ export class Tree {
    */
   kill(): void {
     const stopped = new Map<string, ProcessInfo>()
+    // Whoever is known already need not be found first.
+    for (const [pid, started] of this.#known) send({ pid, started }, 'SIGSTOP')
     let quiet = 0
     for (let look = 0; look < STOP_LOOKS && quiet < QUIET_LOOKS; look++) {
       const before = stopped.size
@@ -124,7 +127,7 @@ export class Tree {
 }
 
 /** The pid may have been given to another process since it was found. */
-function send({ pid, started }: ProcessInfo, signal: NodeJS.Signals): void {
+function send({ pid, started }: Pick<ProcessInfo, 'pid' | 'started'>, signal: NodeJS.Signals): void {
   if (readProcess(pid)?.started === started) tryKill(pid, signal)
 }
 

@@ -42,8 +42,10 @@ class ToldLease {
 const lease = new ToldLease()
 let orders: WatchdogOrders | null = null
 let guard: Guard | null = null
+let tree: Tree | null = null
 let isActing = false
 let isAlone = false
+let isLastLook = false
 
 function told(line: string): void {
   answer('')
@@ -53,24 +55,32 @@ function told(line: string): void {
   const { deadline, killAt, plan } = orders
   const end = killAt === null ? deadline : killAt + plan.marginMs
   lease.deadline = clock.now() + end - host.now()
-  if (guard && before?.root.pid === orders.root.pid && before?.killAt === killAt) return guard.look()
+  if (guard && before?.killAt === killAt && before.root.pid === orders.root.pid) {
+    guard.look()
+    // Who was seen once is known, even when nothing connects it with the command any more.
+    if (!isActing) tree?.members()
+    return
+  }
   guard?.stop()
-  guard = watch(orders, events(orders))
+  if (before?.root.pid !== orders.root.pid) tree = new Tree(orders.root)
+  watch(orders, events(orders))
+}
+
+function watch(to: WatchdogOrders, events: GuardEvents): void {
+  tree ??= new Tree(to.root)
+  guard = new Guard(lease, clock, laterPlan(to), tree, events, { waitsForCommand: false })
   void guard.allDead.then(over)
 }
 
-const watch = (to: WatchdogOrders, events: GuardEvents): Guard =>
-  new Guard(lease, clock, laterPlan(to), new Tree(to.root), events, { waitsForCommand: false })
-
 /**
- * holdfast comes first: only a quarter of the margin after its turn is it ours. What holdfast has told to end already
- * is not told again.
+ * holdfast comes first, and only when it lets its moment pass is it our turn: a moment later for TERM, which must not
+ * come twice, and almost at once for KILL. What holdfast has told to end already is not told again.
  */
-const laterPlan = ({ plan, killAt }: WatchdogOrders): Plan => ({
-  ...plan,
-  marginMs: (plan.marginMs * 3) / 4,
-  graceMs: killAt === null ? plan.graceMs : 0,
-})
+function laterPlan({ plan, killAt }: WatchdogOrders): Plan {
+  const marginMs = (plan.marginMs * 7) / 8
+  const graceMs = killAt === null ? Math.max(plan.graceMs - plan.marginMs / 8, 0) : 0
+  return { ...plan, marginMs, graceMs }
+}
 
 const events = ({ key, holdfast }: WatchdogOrders): GuardEvents => ({
   deadlineMoved: () => {},
@@ -100,13 +110,13 @@ function act(): void {
 }
 
 async function over(seen: readonly ProcessInfo[]): Promise<void> {
-  let left = seen
-  if (isAlone && orders) {
+  if (isAlone && orders && !isLastLook) {
+    isLastLook = true
     await sleep(clock, LAST_LOOK_MS, { keepAlive: true })
-    left = await watch(orders, SILENT).allDead
+    return watch(orders, SILENT)
   }
-  if (left.length > 0)
-    say(`could not end ${left.map(nameOf).join(', ')}, now without the lease, and perhaps more: end them by hand`)
+  if (seen.length > 0)
+    say(`could not end ${seen.map(nameOf).join(', ')}, now without the lease, and perhaps more: end them by hand`)
   tryWrite(SENTINEL_PIPE, SENTINEL_DONE)
   await flushed(FLUSH_MS)
   process.exit(0)

@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  decodeLife,
-  encodeLife,
-  hasEnded,
-  type ProcessView,
-  parseStat,
-  type RecordedLife,
-} from '../../src/stores/sqlite/life.js'
+import { parseStat } from '../../src/process-stat.js'
+import { decodeLife, encodeLife, hasEnded, type ProcessView, type RecordedLife } from '../../src/stores/sqlite/life.js'
 import { sqliteStore } from '../../src/stores/sqlite.js'
 import { type ActorOptions, claim, stage } from '../support/sqlite-actors.js'
 import { openToAll, privileged } from '../support/sqlite-hosts.js'
@@ -77,8 +71,9 @@ test('what was recorded is read again, and what cannot be understood says nothin
       text,
     )
   }
-  const stat = `7 (a (name) of :- 1 Z 2) S ${Array.from({ length: 30 }, (_, i) => i + 4).join(' ')}`
-  assert.deepEqual(parseStat(stat), { state: 'S', threads: 20, started: '22' })
+  const line = `7 (a (name) of :- 1 Z 2) S ${Array.from({ length: 30 }, (_, i) => i + 4).join(' ')}`
+  const { name, state, parent, threads, started } = parseStat(line) ?? {}
+  assert.deepEqual([name, state, parent, threads, started], ['a (name) of :- 1 Z 2', 'S', 4, 20, '22'])
   assert.equal(parseStat(''), null)
 })
 

@@ -15,7 +15,7 @@ const sourcesIn = (files: Files, folder: string) =>
 // ---------------------------------------------------------------------------------------------- import directions
 
 // The suspend meter is a part of the environment in a file of its own.
-const BASE = ['store', 'errors', 'environment', 'suspend-meter']
+const BASE = ['store', 'errors', 'environment', 'suspend-meter', 'process-stat']
 
 /** For each part of `src/`: what it may import while running, and what it may import types from besides. */
 const DIRECTIONS: Record<string, { readonly values: readonly string[]; readonly types?: readonly string[] }> = {

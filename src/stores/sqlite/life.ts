@@ -2,6 +2,7 @@
  * When is a holder certainly dead? Pure decisions; `processes.ts` does the looking. In doubt a holder lives, and its
  * lease ends by time.
  */
+import { hasEnded as isOver, type ProcessStat } from '../../process-stat.js'
 
 /** What a lease says about the processes that it lives and dies with. */
 export interface RecordedLife {
@@ -18,29 +19,14 @@ export interface Viewpoint {
   readonly pidNamespace: string
 }
 
-export interface ProcessStat {
-  /** Field 22 of `/proc/<pid>/stat`: which process of this number it is. */
-  readonly started: string
-  readonly state: string
-  readonly threads: number
-}
-
 /** `gone`: the kernel knows no such process. `hidden`: there may be one that we cannot see (`hidepid`). */
-export type ProcessView = 'gone' | 'hidden' | ProcessStat
+export type ProcessView = 'gone' | 'hidden' | Pick<ProcessStat, 'started' | 'state' | 'threads'>
 
-export function parseStat(text: string): ProcessStat | null {
-  // The name (field 2) is in parentheses and may itself hold parentheses and spaces.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  const [state, threads, started] = [fields[0], Number(fields[17]), fields[19]]
-  return state && started && Number.isInteger(threads) ? { state, threads, started } : null
-}
-
-/** A zombie is dead, unless other threads of it still run behind their finished leader. */
 function isDead(started: string, view: ProcessView): boolean {
   if (view === 'gone') return true
   if (view === 'hidden') return false
   if (view.started !== started) return true
-  return /^[ZXx]$/.test(view.state) && view.threads <= 1
+  return isOver(view)
 }
 
 /**

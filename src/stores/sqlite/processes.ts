@@ -1,24 +1,8 @@
 /** Looks at processes through `kill` and `/proc`; what it sees is judged in `life.ts`. */
-import { closeSync, openSync, readFileSync, readlinkSync, readSync } from 'node:fs'
+import { readFileSync, readlinkSync } from 'node:fs'
+import { readStat } from '../../process-stat.js'
 import type { Life } from '../../store.js'
-import { isPid, type ProcessView, parseStat, type RecordedLife, type Viewpoint } from './life.js'
-
-/** `/proc/<pid>/stat` is one line of some 300 bytes, and what is used of it stands in the first half. */
-const buffer = Buffer.alloc(1_024)
-
-/** A waiter looks twenty times a second: a third of the cost of `readFileSync`. */
-function readStat(pid: number): string | null {
-  try {
-    const descriptor = openSync(`/proc/${pid}/stat`, 'r')
-    try {
-      return buffer.toString('latin1', 0, readSync(descriptor, buffer, 0, buffer.length, 0))
-    } finally {
-      closeSync(descriptor)
-    }
-  } catch {
-    return null
-  }
-}
+import { isPid, type ProcessView, type RecordedLife, type Viewpoint } from './life.js'
 
 /**
  * From where this process sees others; `null` when its numbers cannot be trusted: no Linux, or a `/proc` that shows
@@ -50,8 +34,7 @@ export function glanceAt(pid: number): 'gone' | 'hidden' {
 export function lookAt(pid: number): ProcessView {
   if (glanceAt(pid) === 'gone') return 'gone'
   // Unreadable is not dead: with hidepid the folder of another user's process is missing.
-  const text = readStat(pid)
-  return (text !== null && parseStat(text)) || 'hidden'
+  return readStat(`/proc/${pid}`) ?? 'hidden'
 }
 
 /** `null` when one of them cannot be told from a later process with its number: such a lease ends by time. */
