@@ -162,6 +162,38 @@ test('a lease that was asked to last is not freed by a death: outlives-process, 
   })
 })
 
+test('a renewal moves the lease to other processes; one that cannot be told apart frees nothing', async () => {
+  await stage(async (folder, actor) => {
+    const [first, second] = [await actor(), await actor()]
+    const store = sqliteStore({ path: `${folder}/leases.db` })
+    const pidOf = ({ process }: typeof first) => process.pid ?? 0
+    const taken = claim({ ttlMs: 60_000, life: { pids: [pidOf(first)] } })
+    const grant = await store.acquire(taken, call())
+    assert.ok(grant.kind === 'granted')
+    const held = { ...taken, fence: grant.fence }
+    await store.renew({ ...held, life: { pids: [pidOf(second)] } }, call())
+    // A renewal that says nothing of it changes nothing of it.
+    await store.renew(
+      { key: held.key, owner: held.owner, ttlMs: 60_000, lockDelayMs: 0, fence: held.fence, fenceFloor: 0n },
+      call(),
+    )
+    await first.kill()
+    assert.equal((await store.acquire(claim(), call())).kind, 'held', 'it is the second now')
+    await second.kill()
+    assert.equal((await store.acquire(claim(), call())).kind, 'granted')
+
+    const third = await actor()
+    const other = claim({ name: 'other', ttlMs: 60_000, life: { pids: [pidOf(third)] } })
+    const granted = await store.acquire(other, call())
+    assert.ok(granted.kind === 'granted')
+    const dead = { pids: [pidOf(third), pidOf(second)] }
+    await store.renew({ ...other, fence: granted.fence, life: dead }, call())
+    await third.kill()
+    assert.equal((await store.acquire(claim({ name: 'other' }), call())).kind, 'held', 'by time only')
+    await store.close()
+  })
+})
+
 test('of several recorded processes all must be dead; a stopped one lives; a zombie is dead', async () => {
   await stage(async (folder, actor) => {
     const [one, two] = [await actor(), await actor()]

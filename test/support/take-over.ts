@@ -32,7 +32,6 @@ export async function takeOvers(kind: HolderKind, kills: number, ttlMs: number):
       const { at } = await waiter.hear('held')
       gaps.push(at - killedAt)
       await waiter.kill()
-      holder.sweep()
     }
     return gaps
   } finally {
@@ -42,8 +41,6 @@ export async function takeOvers(kind: HolderKind, kills: number, ttlMs: number):
 
 interface Holder {
   kill(): Promise<void>
-  /** Ends what the killed holder left behind. */
-  sweep(): void
 }
 
 async function startHolder(kind: HolderKind, path: string, ttlMs: number): Promise<Holder> {
@@ -51,10 +48,10 @@ async function startHolder(kind: HolderKind, path: string, ttlMs: number): Promi
   const through = kind === 'hidden' ? ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child'] : []
   const worker = new LeaseWorker({ path, ttlMs, through })
   await worker.hear('held')
-  return { kill: () => worker.kill(), sweep: () => {} }
+  return { kill: () => worker.kill() }
 }
 
-/** The command outlives a killed holdfast, so it says its pid first. */
+/** Ready when its command runs, and the store knows whose death frees the lease. */
 async function startRun(path: string, ttlMs: number): Promise<Holder> {
   const args = [
     'run',
@@ -66,16 +63,14 @@ async function startRun(path: string, ttlMs: number): Promise<Holder> {
     '--',
     'sh',
     '-c',
-    'echo $$; exec sleep 600',
+    'echo up; exec sleep 600',
   ]
   const child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const [line] = (await once(child.stdout, 'data')) as [Buffer]
-  const command = Number(String(line).trim())
+  await once(child.stdout, 'data')
   return {
     async kill() {
       child.kill('SIGKILL')
       await once(child, 'exit')
     },
-    sweep: () => process.kill(command, 'SIGKILL'),
   }
 }

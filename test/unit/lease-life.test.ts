@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { inspect } from 'node:util'
 
-import { bed, onBed, settling } from '../support/bed.js'
+import { type Bed, bed, onBed, settling } from '../support/bed.js'
 
 onBed('a lease shows its fence as text in JSON, and its owner nowhere', async (here) => {
   const lease = await here.runUntil(here.leases.acquire('k'))
@@ -146,3 +146,44 @@ onBed('a forced revoke: free at once, the old holder is told', async (here) => {
   assert.equal(lease.signal.reason.reason, 'taken')
   assert.deepEqual(await here.runUntil(here.others.revoke('nobody has it')), { kind: 'absent' })
 })
+
+/** What each renewal from now on says of whose death frees the lease. */
+function livesTold({ store }: Bed): unknown[] {
+  const told: unknown[] = []
+  const { renew } = store
+  store.renew = (held, call) => {
+    told.push(held.life)
+    return renew.call(store, held, call)
+  }
+  return told
+}
+
+onBed('setLife is told with a renewal, again until one gets through, and then no more', async (here) => {
+  const lease = await here.runUntil(here.leases.acquire('k'))
+  const told = livesTold(here)
+  here.store.fail('none', 'renew')
+  await assert.rejects(here.runUntil(lease.setLife({ pids: [7, 8] })), { code: 'ERR_LEASE_UNAVAILABLE' })
+  here.store.heal()
+  await here.advance(700)
+  assert.ok(told.length >= 3)
+  assert.deepEqual(
+    told.map((life) => life !== undefined),
+    [true, true, ...told.slice(2).map(() => false)],
+  )
+  assert.deepEqual(told[1], { pids: [7, 8] })
+  await assert.rejects(lease.setLife({ pids: [] }), TypeError)
+  await here.runUntil(lease.release())
+  await assert.rejects(lease.setLife({ pids: [7] }), { code: 'ERR_LEASE_LOST' })
+})
+
+onBed(
+  'with a lock delay no death frees it, whatever setLife says',
+  async (here) => {
+    const lease = await here.runUntil(here.leases.acquire('k'))
+    const told = livesTold(here)
+    await here.runUntil(lease.setLife({ pids: [7] }))
+    assert.deepEqual(told, ['outlives-process'])
+    await here.runUntil(lease.release())
+  },
+  { lockDelayMs: 100 },
+)
