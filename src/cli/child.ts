@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
+import type { Cgroup } from './cgroup.js'
 import { EXIT, exitOfSignal, usageError } from './exit.js'
 import { canSeeProcesses, readProcess } from './processes.js'
 import { shellWord } from './shell.js'
@@ -22,7 +23,12 @@ export interface Started {
  * Starts the command itself, never a shell, with our stdin, stdout and stderr. It gets a process group of its own, so
  * that all of it can be signalled at once; but not where there is a terminal, which it would lose with that.
  */
-export function start(command: readonly string[], env: NodeJS.ProcessEnv, cookie: string): Started {
+export function start(
+  command: readonly string[],
+  env: NodeJS.ProcessEnv,
+  cookie: string,
+  cgroup: Cgroup | null,
+): Started {
   const [file = '', ...args] = command
   if (file === '') return notStarted(file, 'ENOENT')
   const ownGroup = controllingTerminal() === null
@@ -30,7 +36,8 @@ export function start(command: readonly string[], env: NodeJS.ProcessEnv, cookie
   const marked = { ...env, [COOKIE]: outer ? `${outer} ${cookie}` : cookie }
   let child: ChildProcess
   try {
-    child = spawn(file, args, { stdio: 'inherit', detached: ownGroup, env: marked })
+    const spawned = () => spawn(file, args, { stdio: 'inherit', detached: ownGroup, env: marked })
+    child = cgroup ? cgroup.within(spawned) : spawned()
   } catch (error) {
     return notStarted(file, (error as NodeJS.ErrnoException).code)
   }
@@ -44,7 +51,7 @@ export function start(command: readonly string[], env: NodeJS.ProcessEnv, cookie
     }
   }
   const started = canSeeProcesses() ? (readProcess(pid)?.started ?? null) : null
-  const tree = new Tree({ pid, started, ownGroup, cookie })
+  const tree = new Tree({ pid, started, ownGroup, cookie, cgroup: cgroup?.folder ?? null })
   const ended = new Promise<Ended>((resolve) => {
     child.once('exit', (code, signal) => {
       tree.commandEnded()

@@ -75,6 +75,10 @@ const RUN: CommandSpec = {
     },
     { name: 'label', value: 'TEXT', help: 'who you are, for people (default: host:pid)' },
     {
+      name: 'cgroup',
+      help: 'put the command into a control group of its own, which nothing it starts can leave (Linux; needs a delegated group)',
+    },
+    {
       name: 'no-inherit-store',
       help: 'the command does not learn which store was asked; a nested holdfast then refuses to guess',
     },

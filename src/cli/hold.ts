@@ -1,6 +1,7 @@
 import { type Environment, sleep, systemEnvironment, turn } from '../environment.js'
 import { LeaseLostError } from '../errors.js'
 import type { Lease, ReleaseResult } from '../lease.js'
+import type { Cgroup } from './cgroup.js'
 import { type Ended, start } from './child.js'
 import { formatDuration } from './duration.js'
 import { EXIT } from './exit.js'
@@ -18,6 +19,8 @@ export interface Hold {
   readonly command: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly plan: Plan
+  /** Made for the command, where that was asked for. */
+  readonly cgroup: Cgroup | null
   readonly signals: Signals
   readonly progress: Progress
   readonly environment: Environment
@@ -56,10 +59,10 @@ function sayNotEnded(left: readonly ProcessInfo[]): void {
 
 /** Runs the command under the lease and gives the exit code. The lease ends when nothing that it protected is left. */
 export async function hold(hold: Hold): Promise<number> {
-  const { lease, plan, signals, progress, environment } = hold
+  const { lease, plan, cgroup, signals, progress, environment } = hold
   const cookie = environment.random.id()
-  const watch = new Watch(lease, plan, cookie, environment)
-  const started = start(hold.command, { ...process.env, ...hold.env }, cookie)
+  const watch = new Watch(lease, plan, cookie, cgroup?.folder ?? null, environment)
+  const started = start(hold.command, { ...process.env, ...hold.env }, cookie, cgroup)
   const { tree } = started
   if (!tree) return notStarted(lease, watch, await started.ended)
 

@@ -1,3 +1,4 @@
+import { killGroup, pidsIn } from './cgroup.js'
 import { environmentHolds, type ProcessInfo, processesSince, readProcess } from './processes.js'
 
 /** The variable that marks everything below a command, wherever in the process tree it went. */
@@ -8,11 +9,7 @@ export const QUIET_LOOKS = 2
 /** Stopping is given up for killing after so many looks: who multiplies faster than it is stopped is killed in waves. */
 const STOP_LOOKS = 20
 
-/**
- * A command and everything it started: its process group and session (where it has its own), the descendants of these,
- * and whatever carries our cookie in its environment. Not found is who has left all of them: a process in a session of
- * its own, whose parent has ended, with its environment emptied; or one of another user that hides its environment.
- */
+/** How a command is known, here and to the watchdog. */
 export interface TreeRoot {
   /** `null` when only the cookie is known: the command may be about to start. */
   readonly pid: number | null
@@ -20,8 +17,16 @@ export interface TreeRoot {
   readonly started: number | null
   readonly cookie: string
   readonly ownGroup: boolean
+  /** The folder of its control group, where it was given one. */
+  readonly cgroup: string | null
 }
 
+/**
+ * A command and everything it started: its process group and session (where it has its own), the descendants of these,
+ * and whatever carries our cookie in its environment; and its control group, if it has one. Without one, not found is
+ * who has left all of them before anybody looked: a process in a session of its own, whose parent has ended, with its
+ * environment emptied; or one of another user that hides its environment.
+ */
 export class Tree {
   readonly root: TreeRoot
   /** Who was found once stays found, even when its parent is gone: pid to start. */
@@ -43,8 +48,10 @@ export class Tree {
       this.#known.set(each.pid, each.started)
       found(each)
     }
+    const grouped = new Set(this.root.cgroup === null ? [] : pidsIn(this.root.cgroup))
     const candidates = processesSince(started, (each) => {
-      if (each.pid !== process.pid && (members.has(each.parent) || this.#belongs(each))) add(each)
+      if (each.pid === process.pid) return
+      if (grouped.has(each.pid) || members.has(each.parent) || this.#belongs(each)) add(each)
     })
     for (let grew = true; grew; ) {
       grew = false
@@ -94,6 +101,7 @@ export class Tree {
    * can slip away between two looks. Whoever calls this looks again afterwards, until nobody is left.
    */
   kill(): void {
+    if (this.root.cgroup !== null) killGroup(this.root.cgroup)
     const stopped = new Map<string, ProcessInfo>()
     // Whoever is known already need not be found first.
     for (const [pid, started] of this.#known) send({ pid, started }, 'SIGSTOP')

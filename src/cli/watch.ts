@@ -18,11 +18,11 @@ export class Watch {
   onActing: () => void = () => {}
 
   /** Begins before the command does: whatever carries the cookie is its business from then on. */
-  constructor(lease: Lease, plan: Plan, cookie: string, environment: Environment) {
+  constructor(lease: Lease, plan: Plan, cookie: string, cgroup: string | null, environment: Environment) {
     this.#lease = lease
     this.#plan = plan
     this.#environment = environment
-    this.#root = { pid: null, started: ownStart(), cookie, ownGroup: false }
+    this.#root = { pid: null, started: ownStart(), cookie, ownGroup: false, cgroup }
     this.#watchdog = new Watchdog(environment.clock)
     this.#watchdog.onActing = () => this.onActing()
     this.#watchdog.onReplaced = () => this.#share()

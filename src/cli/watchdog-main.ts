@@ -6,6 +6,7 @@
 import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { sleep, systemEnvironment } from '../environment.js'
+import { removeGroup } from './cgroup.js'
 import { formatDuration } from './duration.js'
 import { Guard, type GuardEvents } from './guard.js'
 import { flushed, say } from './output.js'
@@ -117,6 +118,7 @@ async function over(seen: readonly ProcessInfo[]): Promise<void> {
   }
   if (seen.length > 0)
     say(`could not end ${seen.map(nameOf).join(', ')}, now without the lease, and perhaps more: end them by hand`)
+  if (isAlone && orders && orders.root.cgroup !== null) removeGroup(orders.root.cgroup)
   tryWrite(SENTINEL_PIPE, SENTINEL_DONE)
   await flushed(FLUSH_MS)
   process.exit(0)

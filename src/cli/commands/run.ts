@@ -4,6 +4,7 @@ import type { Lease } from '../../lease.js'
 import { createLeases, type Leases } from '../../leases.js'
 import { type AcquireOptions, DEFAULTS, type LeasesOptions } from '../../options.js'
 import { has, optionOf, type Parsed } from '../args.js'
+import { Cgroup } from '../cgroup.js'
 import { refuseMangledArguments } from '../child.js'
 import { openStore, suggest, type Target, targetOf } from '../connect.js'
 import { formatDuration, parseDuration, parseDurationOrForever } from '../duration.js'
@@ -32,6 +33,7 @@ export async function run(parsed: Parsed): Promise<number> {
   const request = requestOf(parsed)
   const { key, target, quiet } = request
   const signals = new Signals()
+  const cgroup = has(parsed, 'cgroup') ? new Cgroup(systemEnvironment().random.id()) : null
   const store = await openStore(target)
   const progress = new Progress(target, key, () => leases.inspect(key), { quiet, waits: request.acquire.waitMs !== 0 })
   const leases: Leases = asUsage(() =>
@@ -47,6 +49,7 @@ export async function run(parsed: Parsed): Promise<number> {
     }
     return await hold({
       lease,
+      cgroup,
       command: parsed.command,
       env,
       plan: request.plan,
@@ -57,6 +60,7 @@ export async function run(parsed: Parsed): Promise<number> {
   } finally {
     // What could not be released was said already, and lingers up to its ttl.
     await leases.close().catch(() => {})
+    cgroup?.remove()
   }
 }
 
