@@ -75,15 +75,15 @@ function watch(to: WatchdogOrders, events: GuardEvents): void {
 
 /**
  * holdfast comes first, and only when it lets its moment pass is it our turn: a moment later for TERM, which must not
- * come twice, and almost at once for KILL. What holdfast has told to end already is not told again.
+ * come twice, and almost at once for KILL. What holdfast has told to end already is not told again, and is left to it
+ * for half the margin.
  */
 function laterPlan({ plan, killAt }: WatchdogOrders): Plan {
-  const marginMs = (plan.marginMs * 7) / 8
-  const graceMs = killAt === null ? Math.max(plan.graceMs - plan.marginMs / 8, 0) : 0
-  return { ...plan, marginMs, graceMs }
+  if (killAt !== null) return { ...plan, marginMs: plan.marginMs / 2, graceMs: 0 }
+  return { ...plan, marginMs: (plan.marginMs * 7) / 8, graceMs: Math.max(plan.graceMs - plan.marginMs / 8, 0) }
 }
 
-const events = ({ key, holdfast }: WatchdogOrders): GuardEvents => ({
+const events = ({ key, holdfast, killAt }: WatchdogOrders): GuardEvents => ({
   deadlineMoved: () => {},
   terminating: (killInMs) => {
     act()
@@ -92,10 +92,10 @@ const events = ({ key, holdfast }: WatchdogOrders): GuardEvents => ({
     )
   },
   killing: () => {
-    const wasTold = isActing
+    const isNews = isAlone || (!isActing && killAt === null)
     act()
     const why = isAlone ? 'is gone' : 'does not respond'
-    if (!wasTold || isAlone)
+    if (isNews)
       say(
         `holdfast (pid ${holdfast}) ${why}: KILL was sent to its command, which must not go on without the lease on ${JSON.stringify(key)}`,
       )
