@@ -189,11 +189,9 @@ describe('job control', withTmux, () => {
   })
 
   for (const [what, kill, name] of [
-    ['kill -INT %1', 'kill -INT %1', 'INT'],
-    ['kill %1', 'kill %1', 'TERM'],
-    ['kill -TERM to holdfast alone', 'kill -TERM $!', 'TERM'],
-    ['kill -INT to holdfast alone', 'kill -INT $!', 'INT'],
-    ['kill -HUP to holdfast alone', 'kill -HUP $!', 'HUP'],
+    ['kill -TERM to holdfast', 'kill -TERM $!', 'TERM'],
+    ['kill -INT to holdfast', 'kill -INT $!', 'INT'],
+    ['kill -HUP to holdfast', 'kill -HUP $!', 'HUP'],
   ] as const) {
     test(`a background job gets a signal once: ${what}`, async () => {
       const on = await terminal()
@@ -211,6 +209,22 @@ describe('job control', withTmux, () => {
       assert.equal(linesOf(log, name), 1)
     })
   }
+
+  test('kill %1 ends a background job', async () => {
+    const on = await terminal()
+    for (const [kill, code] of [
+      ['kill %1', 143],
+      ['kill -INT %1', 130],
+      ['kill -HUP %1', 129],
+    ] as const) {
+      await on.run(`holdfast run --quiet ended -- sh -c 'echo pid $$ > ended.pids; exec sleep 300' &`)
+      await eventually('it is up', () => pidsIn(text('ended.pids')).length === 1, WITHIN_MS)
+      assert.equal(await on.run(kill), 0)
+      assert.equal(await on.run('wait %1'), code, kill)
+      assert.deepEqual(pidsIn(text('ended.pids')).filter(alive), [])
+      writeFileSync(path('ended.pids'), '')
+    }
+  })
 
   test('Ctrl-Z for longer than the TTL: all of it is dead before the next holder starts, and fg gives 76', async () => {
     const on = await terminal()
