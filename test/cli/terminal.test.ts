@@ -1,6 +1,6 @@
 /** On a real terminal, under a shell with job control: a command under `holdfast run` behaves as it would without. */
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { needsCommands, type Terminal, terminals, WITHIN_MS } from '../support/terminal.js'
@@ -163,6 +163,21 @@ describe('job control', withTmux, () => {
     assert.equal(await on.prompt(), 3)
     assert.equal(linesOf(log, 'CONT'), 1)
     assert.equal((await cli.run(['show', 'job'])).code, 1)
+  })
+
+  test('Ctrl-Z during the wait for the key, and fg', async () => {
+    const on = await terminal()
+    const other = cli.start(['run', 'awaited', '--', 'sh', '-c', 'echo up; cat'], { stdin: 'open' })
+    await other.saw(/up/)
+    on.line('holdfast run awaited -- echo ran')
+    await on.sees(/held by/)
+    on.press('C-z')
+    assert.equal(await on.prompt(), 148)
+    other.process.stdin?.end()
+    assert.equal((await other.ended).code, 0)
+    on.line('fg')
+    assert.equal(await on.prompt(), 0)
+    await on.sees(/^ran$/m)
   })
 
   test('bg continues it in the background, and wait gives its exit code', async () => {
@@ -347,22 +362,39 @@ describe('the terminal itself', withTmux, () => {
     assert.equal((await cli.run(['revoke', '--force', '--yes', 'raw'])).code, 0)
     assert.equal(await on.prompt(), 76)
     assert.equal(await on.modes(), before)
+    // Control: what is compared shows a change.
+    assert.equal(await on.run('stty -ixon'), 0)
+    assert.notEqual(await on.modes(), before)
   })
 
-  test('a background job that ends does not touch the modes of the program in front', async () => {
-    const on = await terminal()
-    await on.run(
-      `holdfast run behind -- sh -c 'echo up > behind.txt; while [ ! -e behind.stop ]; do sleep 0.01; done' &`,
-    )
-    await eventually('it is up', () => text('behind.txt') === 'up\n', WITHIN_MS)
-    const job = await holder('behind')
-    on.line(
-      'stty raw -echo; stty -g > front.before; touch behind.stop; while [ ! -e front.go ]; do sleep 0.01; done; stty -g > front.after; stty sane',
-    )
-    await eventually('the job has ended', () => !alive(job), WITHIN_MS)
-    writeFileSync(path('front.go'), '')
-    assert.equal(await on.prompt(), 0)
-    assert.equal(text('front.after'), text('front.before'))
+  describe('a background job that ends while a program in front has modes of its own', () => {
+    /** Gives what these modes were before and after the end of the job, which waits for a file. */
+    async function modesInFront(job: string): Promise<[string, string]> {
+      const on = await terminal()
+      for (const each of ['up', 'stop', 'go']) rmSync(path(`front.${each}`), { force: true })
+      await on.run(`${job} &`)
+      await eventually('it is up', () => existsSync(path('front.up')), WITHIN_MS)
+      const own = 'stty raw -echo; stty -g > front.before; touch front.stop'
+      on.line(`${own}; while [ ! -e front.go ]; do sleep 0.01; done; stty -g > front.after; stty sane`)
+      const pid = Number(text('front.up'))
+      await eventually('the job has ended', () => existsSync(path('front.stop')) && !alive(pid), WITHIN_MS)
+      writeFileSync(path('front.go'), '')
+      assert.equal(await on.prompt(), 0)
+      return [text('front.before'), text('front.after')]
+    }
+
+    test('does not touch them', async () => {
+      const command =
+        'echo $PPID > front.up.new; mv front.up.new front.up; while [ ! -e front.stop ]; do sleep 0.01; done'
+      const [before, after] = await modesInFront(`holdfast run behind -- sh -c '${command}'`)
+      assert.equal(after, before)
+    })
+
+    test('control: any other program of Node does', async () => {
+      const program = `const fs = require("fs"); fs.writeFileSync("front.up", String(process.pid)); setInterval(() => fs.existsSync("front.stop") && process.exit(0), 10)`
+      const [before, after] = await modesInFront(`"$NODE" -e '${program}'`)
+      assert.notEqual(after, before)
+    })
   })
 
   test('closing it ends everything, and the key is free', async () => {
