@@ -7,7 +7,6 @@ import { helpOf, overview } from './help.js'
 import { nearest } from './nearest.js'
 import { flushed, print, printError, say } from './output.js'
 import { shellWord } from './shell.js'
-import { leaveTerminal } from './terminal-modes.js'
 
 /** How long the end of holdfast waits for a reader of its messages. */
 const FLUSH_MS = 2_000
@@ -68,6 +67,7 @@ function failed(error: unknown): number {
 
 async function exit(code: number): Promise<never> {
   await flushed(FLUSH_MS)
+  const { leaveTerminal } = await import('./terminal-modes.js')
   leaveTerminal()
   process.exit(code)
 }
