@@ -42,6 +42,9 @@ describe('with a second holder', () => {
 
     const quiet = await cli.run(['run', '--wait', '300ms', '--quiet', 'taken', '--', 'echo', 'ran'])
     assert.match(quiet.stderr, ONE_LINE)
+
+    const silent = await cli.run(['run', '-n', '-E', '0', '--quiet', 'taken', '--', 'echo', 'ran'])
+    assert.deepEqual([silent.code, silent.stdout, silent.stderr], [0, '', ''], 'no failure, and only failures are told')
     holder.process.kill('SIGTERM')
     assert.equal((await holder.ended).code, 143)
   })

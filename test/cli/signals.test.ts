@@ -1,6 +1,6 @@
 /** Signals reach the command once; on a terminal, the terminal's own are not sent a second time. */
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -49,6 +49,53 @@ test('B213: TERM reaches the children of a shell; USR1 is for the command alone'
   assert.equal(count(runner.stdout(), 'child got TERM'), 1)
   process.kill(pidsIn(runner.stdout())[0] ?? 0, 'SIGKILL')
   assert.equal((await runner.ended).code, 4)
+})
+
+describe('TSTP and CONT without a terminal', () => {
+  const stateOf = (pid: number) => /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1]
+
+  test('holdfast stops its command, then itself; CONT lets both go on, and the lease is still held', async () => {
+    const runner = cli.start(['run', 'paused', '--', process.execPath, COUNTER, 'command'])
+    await runner.saw(/pid/)
+    const command = pidsIn(runner.stdout())[0] ?? 0
+    runner.process.kill('SIGTSTP')
+    await eventually('both are stopped', () => stateOf(command) === 'T' && stateOf(runner.pid) === 'T')
+    assert.equal((await cli.run(['run', '-n', 'paused', '--', 'true'])).code, 75)
+    runner.process.kill('SIGCONT')
+    await runner.saw(/got CONT/)
+    runner.process.kill('SIGUSR1')
+    await runner.saw(/got USR1/)
+    assert.equal(count(runner.stdout(), 'command got CONT'), 1)
+    process.kill(command, 'SIGKILL')
+    assert.equal((await runner.ended).code, 137)
+  })
+
+  test('a command that minds TSTP is told before it is stopped', async () => {
+    const script = "trap 'echo told' TSTP; echo pid $$; while :; do sleep 0.01; done"
+    const runner = cli.start(['run', 'told', '--', 'sh', '-c', script])
+    await runner.saw(/pid/)
+    const command = pidsIn(runner.stdout())[0] ?? 0
+    runner.process.kill('SIGTSTP')
+    await runner.saw(/^told$/m)
+    await eventually('both are stopped', () => stateOf(command) === 'T' && stateOf(runner.pid) === 'T')
+    runner.process.kill('SIGCONT')
+    await eventually('both go on', () => stateOf(command) !== 'T' && stateOf(runner.pid) !== 'T')
+    runner.process.kill('SIGTERM')
+    assert.equal((await runner.ended).code, 143)
+  })
+
+  test('while it waits for the key, it stops and goes on too', async () => {
+    const holder = cli.start(['run', 'awaited', '--', 'sh', '-c', 'echo up; cat'], { stdin: 'open' })
+    await holder.saw(/up/)
+    const waiter = cli.start(['run', 'awaited', '--', 'echo', 'ran'])
+    await waiter.saw(/waiting/)
+    waiter.process.kill('SIGTSTP')
+    await eventually('it is stopped', () => stateOf(waiter.pid) === 'T')
+    holder.process.stdin?.end()
+    assert.equal((await holder.ended).code, 0)
+    waiter.process.kill('SIGCONT')
+    assert.equal((await waiter.ended).stdout, 'ran\n')
+  })
 })
 
 describe('on a terminal', () => {

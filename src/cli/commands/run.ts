@@ -80,6 +80,8 @@ async function acquire(
   } catch (error) {
     if (error instanceof Interrupted) return exitOfSignal(error.number)
     if (error instanceof LeaseLostError || exitCodeOf(error) !== EXIT.held) throw error
+    // Declared to be no failure, where only failures are asked for: cron would mail it at every turn.
+    if (request.quiet && request.conflictExitCode === 0 && error instanceof AcquireTimeoutError) return EXIT.ok
     throw new CliError(await conflict(error, leases, key, target), { exitCode: request.conflictExitCode, cause: error })
   } finally {
     progress.over()
