@@ -53,9 +53,11 @@ export class Companion {
     this.#child.stdin?.write(line)
   }
 
-  /** It does not do its work any more. */
-  kill(): void {
-    this.#child.kill('SIGKILL')
+  /** It does not do its work any more: another takes its place, and is there before this one goes. */
+  replace(): void {
+    const old = this.#child
+    this.#begin()
+    old.kill('SIGKILL')
   }
 
   /** Its end is not replaced any more. */
@@ -67,7 +69,7 @@ export class Companion {
   stop(): Promise<void> {
     this.leave()
     this.#stopped ??= this.#gone
-    this.kill()
+    this.#child.kill('SIGKILL')
     return this.#stopped
   }
 
@@ -85,7 +87,7 @@ export class Companion {
     this.#gone = new Promise((resolve) => {
       const gone = () => {
         resolve()
-        this.#replace()
+        if (child === this.#child) this.#beginAgain()
       }
       child.once('exit', gone)
       // Not started at all: no end would be told.
@@ -94,20 +96,23 @@ export class Companion {
     return child
   }
 
-  #replace(): void {
+  #beginAgain(): void {
     if (this.#isLeft) return
     const wasShort = this.#clock.now() - this.#bornAt < SHORT_LIFE_MS
     const pauseMs = wasShort ? this.#pauseMs : 0
     this.#pauseMs = wasShort ? Math.min(Math.max(2 * pauseMs, PAUSE_MS), LONGEST_PAUSE_MS) : 0
     this.#clock.timer(pauseMs, () => {
-      if (this.#isLeft) return
-      try {
-        this.#child = this.#start()
-      } catch {
-        return this.#replace()
-      }
-      this.tell(this.#line)
-      this.#events.replaced()
+      if (!this.#isLeft) this.#begin()
     })
+  }
+
+  #begin(): void {
+    try {
+      this.#child = this.#start()
+    } catch {
+      return this.#beginAgain()
+    }
+    this.tell(this.#line)
+    this.#events.replaced()
   }
 }

@@ -85,7 +85,8 @@ export class Signals {
     const terminal = this.#terminal
     if (!terminal) return false
     if (TYPED.includes(signal)) return terminal.isForeground()
-    // A hang-up goes to the leader of the session alone, and from there by the shell to everybody else.
-    return signal === 'SIGHUP' && !terminal.weLeadSession
+    // A hang-up takes the terminal from the whole session. It goes to the leader alone, and from there by the shell to
+    // everybody else.
+    return signal === 'SIGHUP' && !terminal.weLeadSession && controllingTerminal() === null
   }
 }

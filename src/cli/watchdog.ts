@@ -27,13 +27,14 @@ const SENTINEL = [
   'exec "$0" "$1" "$last"',
 ].join('\n')
 
-/** A watchdog that has not answered so many times is stopped, or busy beyond all measure: another takes its place. */
-const MOST_UNANSWERED = 3
+/** A watchdog that has not answered for so long is stopped, or busy beyond all measure: another takes its place. */
+const PATIENCE_MS = 3_000
 
 export class Watchdog {
   readonly #sentinel: Companion
   readonly #watchdog: Companion
-  #unanswered = 0
+  readonly #clock: Clock
+  #unansweredSince: number | null = null
   #hasActed = false
   /** The watchdog has begun to end the command, because holdfast did not. */
   onActing: () => void = () => {}
@@ -41,6 +42,7 @@ export class Watchdog {
   onReplaced: () => void = () => {}
 
   constructor(clock: Clock) {
+    this.#clock = clock
     const events = { said: (line: string) => this.#said(line), replaced: () => this.onReplaced() }
     this.#sentinel = new Companion(() => this.#spawnSentinel(), clock, events)
     this.#watchdog = new Companion(() => this.#spawnWatchdog(), clock, events)
@@ -49,9 +51,12 @@ export class Watchdog {
   tell(orders: WatchdogOrders): void {
     const line = encodeOrders(orders)
     this.#sentinel.tell(line)
-    if (this.#unanswered++ < MOST_UNANSWERED) return this.#watchdog.tell(line)
-    this.#unanswered = 0
-    this.#watchdog.kill()
+    this.#watchdog.tell(line)
+    const now = this.#clock.now()
+    this.#unansweredSince ??= now
+    if (now - this.#unansweredSince < PATIENCE_MS) return
+    this.#unansweredSince = now
+    this.#watchdog.replace()
   }
 
   get hasActed(): boolean {
@@ -69,7 +74,7 @@ export class Watchdog {
   }
 
   #said(line: string): void {
-    this.#unanswered = 0
+    this.#unansweredSince = null
     if (line !== ACTING || this.#hasActed) return
     this.#hasActed = true
     this.#sentinel.leave()
