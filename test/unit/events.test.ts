@@ -103,7 +103,7 @@ test('an observer that throws changes nothing for the lease; its error becomes a
 
 test('no event is made when nobody listens', async () => {
   const { emit } = await import('../../src/events.js')
-  emit(undefined, 'renewed', () => assert.fail('made'))
+  emit(new Set(), 'renewed', () => assert.fail('made'))
 })
 
 test('an async observer that rejects becomes a warning, and ends nothing', async () => {
