@@ -271,10 +271,11 @@ test('a keyLabel that throws costs a warning, no count, no lease and no scrape',
       },
     })
     assert.equal(await leases.run('k', () => 7), 7)
-    await leases.acquire('k')
+    const lease = await leases.acquire('k')
     const seen = await textOf(register)
     assert.equal(seen.get('holdfast_lease_acquired_total{key=""}'), 2)
     assert.equal(seen.get('holdfast_leases_held{key=""}'), 1)
+    await lease.release()
     await leases.close()
     await new Promise((resolve) => setImmediate(resolve))
     assert.match(String(warnings[0]), /keyLabel threw.*no such group/)
