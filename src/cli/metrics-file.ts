@@ -117,7 +117,7 @@ function outcomeOfError(error: unknown): Outcome {
   if (error instanceof StoreError) return 'unavailable'
   const known = error instanceof LeaseError ? OUTCOMES[error.code] : undefined
   if (known !== undefined) return known
-  return error instanceof Error && error.cause !== undefined ? outcomeOfError(error.cause) : 'error'
+  return error instanceof Error && error.cause !== undefined ? outcomeOfError(error.cause) : 'fault'
 }
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? String(error)

@@ -14,7 +14,7 @@ const OUTCOMES = [
   'unavailable',
   'unsafe',
   'interrupted',
-  'error',
+  'fault',
 ] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
@@ -98,7 +98,7 @@ export class RunMetrics {
       one(last.end, end),
       one(last.wait, this.#waitSeconds ?? waited),
       one(last.hold, this.#holdSeconds),
-      // A run that is shorter than a third of the TTL has no renewal.
+      // A short run may have none.
       ...(this.#slowest === undefined ? [] : [one(last.heartbeat, this.#slowest)]),
       ...Object.values(counted).map((metric) => this.#tally.family(metric, before)),
     ]
