@@ -246,6 +246,7 @@ describe('many runs', () => {
 
   for (const [what, damage] of [
     ['is cut off in a number', (text: string) => text.slice(0, text.lastIndexOf(' ') + 1)],
+    ['is cut off behind a digit', (text: string) => text.replace(/ \d+\n$/, ' 10')],
     ['has a line that is none', (text: string) => `${text}holdfast_runs_total{file=\n`],
     ['is something else', () => 'node_uname_info 1\n'],
     ['is full of zeros', () => '\0'.repeat(4096)],
