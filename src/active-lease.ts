@@ -73,7 +73,7 @@ export class ActiveLease implements LeaseCore {
       this.#maxHold = clock.timer(left, () => this.look(), { keepAlive, prompt: true })
     }
     if (wish.heartbeat) this.#watch = listen(store, owner, () => this.#keeper.hint())
-    emit(wish.observe, 'acquired', () => {
+    emit(wish.observers, 'acquired', () => {
       const { fence, waitedMs, attempts } = grant
       return { type: 'acquired', ...this.#about(), fence, waitedMs, attempts }
     })
@@ -158,7 +158,9 @@ export class ActiveLease implements LeaseCore {
     this.#settled.resolve()
     const outcome = await this.#tellStore(wasHeld)
     this.#keeper.dispose()
-    emit(this.#wish.observe, 'released', () => ({
+    // It was gone before, and this is how we learn of it.
+    if (wasHeld && outcome === 'lost') this.#tellLost('missing', 0)
+    emit(this.#wish.observers, 'released', () => ({
       type: 'released',
       ...this.#about(),
       fence: this.fence,
@@ -197,15 +199,12 @@ export class ActiveLease implements LeaseCore {
     this.#maxHold?.cancel()
     this.#watch?.close()
     this.#armCleanUp()
-    emit(this.#wish.observe, 'lost', () => ({
-      type: 'lost',
-      ...this.#about(),
-      fence: this.fence,
-      reason,
-      heldForMs: this.#heldForMs(),
-      lateByMs,
-    }))
+    this.#tellLost(reason, lateByMs)
     this.#abort.abort(this.#lost)
+  }
+
+  #tellLost(reason: LossReason, lateByMs: number): void {
+    emit(this.#wish.observers, 'lost', () => ({ type: 'lost', ...this.#about(), ...this.#facts(reason, lateByMs) }))
   }
 
   /** On a shared session the record would live on: tell the store when a TTL store would have freed it by itself. */
@@ -218,12 +217,12 @@ export class ActiveLease implements LeaseCore {
 
   #renewed(latencyMs: number): void {
     this.#lastError = undefined
-    emit(this.#wish.observe, 'renewed', () => ({ type: 'renewed', ...this.#about(), fence: this.fence, latencyMs }))
+    emit(this.#wish.observers, 'renewed', () => ({ type: 'renewed', ...this.#about(), fence: this.fence, latencyMs }))
   }
 
   #atRisk(error: unknown): void {
     this.#lastError = error
-    emit(this.#wish.observe, 'at-risk', () => ({
+    emit(this.#wish.observers, 'at-risk', () => ({
       type: 'at-risk',
       ...this.#about(),
       fence: this.fence,

@@ -43,6 +43,8 @@ export type LeaseEvent = About &
 
 export type LeaseEventType = LeaseEvent['type']
 export type Observe = (event: LeaseEvent) => void
+/** Those who listen now. */
+export type Observers = ReadonlySet<Observe>
 
 /** `node:diagnostics_channel` names: `holdfast:` and the event's type. */
 const channels = {
@@ -59,20 +61,23 @@ const channels = {
  * the lease: its error becomes a process warning.
  */
 export function emit<T extends LeaseEventType>(
-  observe: Observe | undefined,
+  observers: Observers,
   type: T,
   make: () => LeaseEvent & { readonly type: T },
 ): void {
   const listeners = channels[type]
-  if (!observe && !listeners.hasSubscribers) return
+  if (observers.size === 0 && !listeners.hasSubscribers) return
   const event = make()
   listeners.publish(event)
-  try {
-    // Typed to return nothing, but an async function is accepted for that: its rejection must not end the process.
-    const pending: unknown = observe?.(event)
-    if (pending instanceof Promise) pending.catch(warn)
-  } catch (error) {
-    warn(error)
+  // Who comes or goes meanwhile hears of the next event, or of no more.
+  for (const observe of [...observers]) {
+    try {
+      // Typed to return nothing, but an async function is accepted for that: its rejection must not end the process.
+      const pending: unknown = observe(event)
+      if (pending instanceof Promise) pending.catch(warn)
+    } catch (error) {
+      warn(error)
+    }
   }
 }
 

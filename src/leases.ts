@@ -3,6 +3,7 @@ import { type Owner, timed } from './attempt.js'
 import * as check from './checks.js'
 import { sleep } from './environment.js'
 import { AcquireTimeoutError, LeaseError, StoreUnavailableError, StoreUnsafeError } from './errors.js'
+import type { Observe } from './events.js'
 import { giveBack } from './give-back.js'
 import { Lease } from './lease.js'
 import { unavailable } from './messages.js'
@@ -35,6 +36,7 @@ export class Leases implements AsyncDisposable {
   readonly #store: Store
   readonly #options: LeasesOptions
   readonly #settings: Settings
+  readonly #observers = new Set<Observe>()
   readonly #active = new Set<ActiveLease>()
   readonly #waiting = new Set<Promise<unknown>>()
   readonly #background = new Set<Promise<unknown>>()
@@ -45,7 +47,8 @@ export class Leases implements AsyncDisposable {
   constructor(store: Store, options: LeasesOptions) {
     this.#store = store
     this.#options = { ...options }
-    this.#settings = resolveSettings(store, options)
+    this.#settings = resolveSettings(store, options, this.#observers)
+    if (options.observe) this.observe(options.observe)
     users.set(store, (users.get(store) ?? 0) + 1)
   }
 
@@ -127,6 +130,23 @@ export class Leases implements AsyncDisposable {
   }
 
   /**
+   * Calls `listener` with every event from now on, as `createLeases({ observe })` does from the start. Gives a function
+   * that ends this.
+   */
+  observe(listener: Observe): () => void {
+    check.callable('listener', listener)
+    // One function may be given twice, and each time is ended by itself.
+    const observer: Observe = (event) => listener(event)
+    this.#observers.add(observer)
+    return () => void this.#observers.delete(observer)
+  }
+
+  /** The keys whose leases are held right now; reads the clock. */
+  heldKeys(): string[] {
+    return [...this.#active].flatMap((lease) => (lease.remainingMs() > 0 ? [lease.key] : []))
+  }
+
+  /**
    * Cancels waits, aborts the signals of held leases (reason `closed`), waits for their holders to release them, each
    * at most until its deadline, releases what is left, and closes the store. Idempotent.
    * @throws {StoreUnavailableError} listing the leases that could not be released; they may linger up to their TTL.
@@ -174,7 +194,7 @@ export class Leases implements AsyncDisposable {
     const scope = new AbortController()
     const sources = wish.signal ? [wish.signal, this.#closing.signal] : [this.#closing.signal]
     const stops = sources.map((source) => onAbort(source, () => scope.abort(source.reason)))
-    const holdsItself = () => [...this.#active].some((lease) => lease.key === name && lease.remainingMs() > 0)
+    const holdsItself = () => this.heldKeys().includes(name)
     const retire = (owner: Owner) => this.#retire(owner, wish)
     const acquired = new Acquisition(this.#store, wish, key, scope.signal, retire, holdsItself).run()
     this.#waiting.add(acquired)

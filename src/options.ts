@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import * as check from './checks.js'
 import { type Environment, systemEnvironment } from './environment.js'
-import type { Observe } from './events.js'
+import type { Observe, Observers } from './events.js'
 import type { Life, Store, StoreTraits } from './store.js'
 import { deadlineOf } from './validity.js'
 
@@ -28,7 +28,7 @@ export interface LeasesOptions {
   readonly fenceFloor?: bigint
   /** Who we are, for people. Default `hostname:pid`. */
   readonly label?: string
-  /** Called with every event of these leases; see `events`. */
+  /** Called with every event of these leases; `Leases.observe` adds others later. */
   readonly observe?: Observe
   /** Clock and randomness. Default the real ones. */
   readonly environment?: Environment
@@ -103,7 +103,7 @@ export interface Settings {
   readonly lockDelayMs: number
   readonly fenceFloor: bigint
   readonly label: string
-  readonly observe: Observe | undefined
+  readonly observers: Observers
   readonly environment: Environment
 }
 
@@ -117,7 +117,7 @@ export interface Wish extends Settings {
   readonly life: Life
 }
 
-export function resolveSettings(store: Store, given: LeasesOptions): Settings {
+export function resolveSettings(store: Store, given: LeasesOptions, observers: Observers): Settings {
   check.store('store', store)
   check.known('createLeases', given, LEASES_OPTIONS)
   const ttlMs = or(given.ttlMs, DEFAULTS.ttlMs)
@@ -132,7 +132,7 @@ export function resolveSettings(store: Store, given: LeasesOptions): Settings {
     lockDelayMs: or(given.lockDelayMs, DEFAULTS.lockDelayMs),
     fenceFloor: or(given.fenceFloor, DEFAULTS.fenceFloor),
     label: or(given.label, DEFAULTS.label()),
-    observe: given.observe,
+    observers,
     environment: or(given.environment, systemEnvironment()),
   }
   check.text('namespace', settings.namespace, 255)
@@ -141,7 +141,7 @@ export function resolveSettings(store: Store, given: LeasesOptions): Settings {
   check.duration('marginMs', settings.marginMs, MAX_MS)
   check.duration('lockDelayMs', settings.lockDelayMs, MAX_MS)
   check.fence('fenceFloor', settings.fenceFloor, MAX_FENCE_FLOOR)
-  if (settings.observe !== undefined) check.callable('observe', settings.observe)
+  if (given.observe !== undefined) check.callable('observe', given.observe)
   check.environment('environment', settings.environment)
   check.length('renewEveryMs', settings.renewEveryMs, MAX_MS)
   check.length('callTimeoutMs', settings.callTimeoutMs, MAX_MS)

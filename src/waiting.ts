@@ -218,7 +218,7 @@ export class Acquisition {
   }
 
   #report(result: Attempt, durationMs: number): void {
-    emit(this.#wish.observe, 'attempt', () => {
+    emit(this.#wish.observers, 'attempt', () => {
       const about = {
         type: 'attempt' as const,
         namespace: this.#key.namespace,

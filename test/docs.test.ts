@@ -58,7 +58,7 @@ before(() => {
   writeFileSync(join(folder, 'bin/npx'), script(npx), { mode: 0o755 })
   mkdirSync(join(folder, 'node_modules/@types'), { recursive: true })
   symlinkSync(root, join(folder, 'node_modules/holdfast'))
-  for (const name of ['@types/node', 'undici-types', 'better-sqlite3']) {
+  for (const name of ['@types/node', 'undici-types', 'better-sqlite3', 'prom-client']) {
     symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
   }
 })

@@ -212,3 +212,21 @@ test('without a SQLite driver, the message says what to install', {
   assert.match(stdout, /^[^\n]*npm install better-sqlite3[^\n]*\n$/)
   assert.equal(stderr, '')
 })
+
+test('without prom-client, everything of metrics can be imported, and the message says what to install', () => {
+  const lent = spawnSync(process.execPath, ['-p', "require.resolve('prom-client')"], { cwd: folder, encoding: 'utf8' })
+  assert.notEqual(lent.status, 0, `a node_modules above the temporary folder lends it: ${lent.stdout}`)
+  const use = `
+      import { createLeases } from 'holdfast'
+      import { memoryStore } from 'holdfast/memory'
+      import { prometheus } from 'holdfast/metrics'
+      try {
+        prometheus(createLeases(memoryStore()))
+        console.log('attached')
+      } catch (error) {
+        console.log(error.code, error.message)
+      }`
+  const { stdout, stderr } = run(process.execPath, ['--input-type=module', '-e', use], folder)
+  assert.equal(stdout, 'ERR_LEASE_UNSUPPORTED prometheus() needs prom-client: npm install prom-client\n')
+  assert.equal(stderr, '')
+})

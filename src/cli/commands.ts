@@ -82,6 +82,11 @@ const RUN: CommandSpec = {
       name: 'no-inherit-store',
       help: 'the command does not learn which store was asked; a nested holdfast then refuses to guess',
     },
+    {
+      name: 'metrics-file',
+      value: 'FILE',
+      help: "write how it went into FILE (*.prom), for node_exporter's textfile collector",
+    },
     { name: 'quiet', help: 'no progress on stderr, only errors' },
     ...STORE,
     HELP,

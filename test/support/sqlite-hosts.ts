@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** With `CI` set nothing may be missing: the tests run, and fail where they cannot. */
-const needs = (isThere: boolean, reason: string): { skip?: string } =>
+export const needs = (isThere: boolean, reason: string): { skip?: string } =>
   isThere || process.env.CI ? {} : { skip: reason }
 
 const canUnshare =

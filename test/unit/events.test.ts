@@ -103,7 +103,7 @@ test('an observer that throws changes nothing for the lease; its error becomes a
 
 test('no event is made when nobody listens', async () => {
   const { emit } = await import('../../src/events.js')
-  emit(undefined, 'renewed', () => assert.fail('made'))
+  emit(new Set(), 'renewed', () => assert.fail('made'))
 })
 
 test('an async observer that rejects becomes a warning, and ends nothing', async () => {
@@ -123,4 +123,76 @@ test('an async observer that rejects becomes a warning, and ends nothing', async
   } finally {
     process.off('warning', listener)
   }
+})
+
+onBed(
+  'whoever comes later hears of what follows, of leases that were held before too, until they have enough',
+  async (here) => {
+    const lease = await here.runUntil(here.leases.acquire('k'))
+    const heard: string[] = []
+    const hear = (event: LeaseEvent) => void heard.push(event.type)
+    const stop = here.leases.observe(hear)
+    const stopAgain = here.leases.observe(hear)
+    await here.advance(400)
+    stop()
+    await here.advance(400)
+    assert.deepEqual(heard, ['renewed', 'renewed', 'renewed'], 'twice the first, once the second')
+    stopAgain()
+    stopAgain()
+    await here.runUntil(lease.release())
+    assert.equal(heard.length, 3)
+    assert.equal(here.events.at(-1)?.type, 'released', 'the observer of the options hears to the end')
+    assert.throws(() => here.leases.observe(null as never), /listener must be a function, but got null/)
+  },
+)
+
+onBed('an observer may stop another, and itself, while an event is told', async (here) => {
+  const heard: string[] = []
+  const stops = ['a', 'b'].map((name) =>
+    here.leases.observe(({ type }) => {
+      heard.push(`${name} ${type}`)
+      for (const stop of stops) stop()
+      here.leases.observe(({ type }) => void heard.push(`late ${type}`))
+    }),
+  )
+  await here.runUntil(here.leases.tryAcquire('k').then((lease) => lease?.release()))
+  assert.deepEqual(heard, [
+    'a attempt',
+    'b attempt',
+    'late acquired',
+    'late acquired',
+    'late released',
+    'late released',
+  ])
+})
+
+onBed('a release that finds nothing is how a loss is learnt of; after another loss it is none', async (here) => {
+  const gone = await here.runUntil(here.leases.acquire('gone', { heartbeat: false }))
+  const revoked = await here.runUntil(here.leases.acquire('revoked'))
+  await here.runUntil(here.others.revoke('gone', { force: true }))
+  await here.runUntil(here.others.revoke('revoked', { force: true }))
+  await here.advance(400)
+  assert.equal(await here.runUntil(gone.release()), 'lost')
+  assert.equal(await here.runUntil(revoked.release()), 'lost')
+  const ends = here.events.flatMap((event) =>
+    event.type === 'lost' || event.type === 'released'
+      ? [[event.key, event.type, 'reason' in event ? event.reason : event.outcome]]
+      : [],
+  )
+  assert.deepEqual(ends, [
+    ['revoked', 'lost', 'missing'],
+    ['gone', 'lost', 'missing'],
+    ['gone', 'released', 'lost'],
+    ['revoked', 'released', 'lost'],
+  ])
+})
+
+onBed('the keys that are held are those of leases that would say so', async (here) => {
+  const first = await here.runUntil(here.leases.acquire('first'))
+  await here.runUntil(here.leases.acquire('second', { heartbeat: false }))
+  assert.deepEqual(here.leases.heldKeys(), ['first', 'second'])
+  await here.advance(990)
+  assert.deepEqual(here.leases.heldKeys(), ['first'])
+  await here.runUntil(first.release())
+  assert.deepEqual(here.leases.heldKeys(), [])
 })

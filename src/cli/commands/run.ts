@@ -1,5 +1,6 @@
 import { systemEnvironment } from '../../environment.js'
 import { AcquireTimeoutError, LeaseLostError } from '../../errors.js'
+import type { Observe } from '../../events.js'
 import type { Lease } from '../../lease.js'
 import { createLeases, type Leases } from '../../leases.js'
 import { type AcquireOptions, DEFAULTS, type LeasesOptions } from '../../options.js'
@@ -30,6 +31,13 @@ interface Request {
 /** `holdfast run`: waits for the key, holds it while the command runs, and gives the command's exit code. */
 export async function run(parsed: Parsed): Promise<number> {
   refuseMangledArguments(process.argv)
+  const file = optionOf(parsed, 'metrics-file')
+  if (file === undefined) return runOnce(parsed)
+  const { withMetricsFile } = await import('../metrics-file.js')
+  return withMetricsFile(file, parsed.positionals[0] ?? '', (observe) => runOnce(parsed, observe))
+}
+
+async function runOnce(parsed: Parsed, observe?: Observe): Promise<number> {
   const request = requestOf(parsed)
   const { key, target, quiet } = request
   const signals = new Signals()
@@ -39,6 +47,7 @@ export async function run(parsed: Parsed): Promise<number> {
   const leases: Leases = asUsage(() =>
     createLeases(store, { ...request.leases, observe: (event) => progress.seen(event) }),
   )
+  if (observe) leases.observe(observe)
   try {
     const lease = await acquire(leases, request, signals, progress)
     if (typeof lease === 'number') return lease
