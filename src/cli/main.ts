@@ -67,8 +67,8 @@ function failed(error: unknown): number {
 
 async function exit(code: number): Promise<never> {
   await flushed(FLUSH_MS)
-  const { leaveTerminal } = await import('./terminal-modes.js')
-  leaveTerminal()
+  const { leaveTerminal } = await import('./leave-terminal.js')
+  leaveTerminal(code)
   process.exit(code)
 }
 

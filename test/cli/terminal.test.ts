@@ -130,6 +130,15 @@ describe('keys that send signals', withTmux, () => {
     }
   })
 
+  test('Ctrl-C ends a loop of the shell, as it does without holdfast', async () => {
+    const on = await terminal()
+    on.line('while :; do echo round >> rounds; holdfast run loop -- sh -c "echo up >> rounds; exec sleep 60"; done')
+    await eventually('the command runs', () => linesOf('rounds', 'up') === 1, WITHIN_MS)
+    on.press('C-c')
+    assert.equal(await on.prompt(), 130)
+    assert.equal(linesOf('rounds', 'round'), 1)
+  })
+
   test('Ctrl-C ends a wait with 130', async () => {
     const on = await terminal()
     const other = cli.start(['run', 'taken', '--', 'sh', '-c', 'echo up; sleep 300'])
