@@ -39,6 +39,8 @@ export async function run(parsed: Parsed): Promise<number> {
   const leases: Leases = asUsage(() =>
     createLeases(store, { ...request.leases, observe: (event) => progress.seen(event) }),
   )
+  // What could not be released was said already, and lingers up to its ttl.
+  const close = () => leases.close().catch(() => {})
   try {
     const lease = await acquire(leases, request, signals, progress)
     if (typeof lease === 'number') return lease
@@ -56,10 +58,10 @@ export async function run(parsed: Parsed): Promise<number> {
       signals,
       progress,
       environment: systemEnvironment(),
+      close,
     })
   } finally {
-    // What could not be released was said already, and lingers up to its ttl.
-    await leases.close().catch(() => {})
+    await close()
     cgroup?.remove()
   }
 }
