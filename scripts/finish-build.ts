@@ -1,10 +1,11 @@
 /**
  * What `tsc` leaves to do: it never removes the output of a source file that is gone, so a deleted test would go on
- * running; and it does not make the command executable.
+ * running; and it makes of the command neither one file nor an executable one.
  */
 import { chmodSync, existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { bundle } from './bundle.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -28,4 +29,5 @@ function makeCommandsExecutable(): void {
 }
 
 sweep('.')
+await bundle(root)
 makeCommandsExecutable()

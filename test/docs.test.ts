@@ -51,7 +51,7 @@ let folder = ''
 before(() => {
   folder = mkdtempSync(join(tmpdir(), 'holdfast-docs-'))
   mkdirSync(join(folder, 'bin'))
-  const command = join(root, 'dist/src/cli/main.js')
+  const command = join(root, 'dist/bundle/cli/main.js')
   const script = (text: string) => `#!/bin/sh\n${text}\n`
   writeFileSync(join(folder, 'bin/holdfast'), script(`exec "${process.execPath}" "${command}" "$@"`), { mode: 0o755 })
   const npx = `[ "$1" = holdfast ] || { echo "npx $1: only holdfast is here" >&2; exit 1; }\nshift\nexec holdfast "$@"`

@@ -16,6 +16,7 @@ const snapshotFile = join(root, 'test/api-snapshot.json')
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   version: string
   exports: Record<string, string | { types: string; default: string }>
+  bin: Record<string, string>
 }
 /** `'.'`, `'./sqlite'` …, with the files behind them. */
 const subpaths = Object.entries(manifest.exports).flatMap(([path, target]) =>
@@ -48,10 +49,18 @@ const ourTool = (name: string, args: string[]) => run(join(root, 'node_modules/.
 
 test('the tarball holds what ships and nothing else', () => {
   const strange = packed.filter(
-    (path) => !/^(?:package\.json|README\.md|LICENSE|dist\/src\/.+\.(?:js|d\.ts))$/.test(path),
+    (path) =>
+      !/^(?:package\.json|README\.md|LICENSE|dist\/src\/(?!cli\/).+\.(?:js|d\.ts)|dist\/bundle\/cli\/(?:[\w-]*main\.js|package\.json))$/.test(
+        path,
+      ),
   )
   assert.deepEqual(strange, [])
-  const promised = ['README.md', 'LICENSE', ...subpaths.flatMap((each) => [each.types, each.default])]
+  const promised = [
+    'README.md',
+    'LICENSE',
+    ...Object.values(manifest.bin),
+    ...subpaths.flatMap((each) => [each.types, each.default]),
+  ]
   const missing = promised.map((path) => path.replace(/^\.\//, '')).filter((path) => !packed.includes(path))
   assert.deepEqual(missing, [])
 })

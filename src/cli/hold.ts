@@ -24,6 +24,8 @@ export interface Hold {
   readonly signals: Signals
   readonly progress: Progress
   readonly environment: Environment
+  /** Closes the store: while the watchdog is waited for, since both take their time. */
+  close(): Promise<void>
 }
 
 /** Commands that still run: an unexpected end of holdfast must not leave one behind without its lease. */
@@ -102,12 +104,12 @@ export async function hold(hold: Hold): Promise<number> {
   // A command that cannot be ended is not waited for: it is named, and the loss reported.
   const end = await Promise.race([over, guard.allDead.then(() => null)])
   if (isCrashing) return new Promise(() => {})
-  const left = end?.wasProtected ? tree.members() : await guard.allDead
+  const left = end?.wasProtected ? tree.leftBehind() : await guard.allDead
   signals.stop()
   running.delete(tree)
   const watchStopped = watch.stop()
   const outcome = await lease.release()
-  await watchStopped
+  await Promise.all([watchStopped, hold.close()])
   if (!end?.wasProtected) return lost(hold, end?.ended ?? null, left, outcome)
 
   if (left.length > 0)

@@ -89,5 +89,9 @@ if (debug) process.on('warning', (warning) => say(`${warning.name}: ${warning.me
 process.on('uncaughtException', (error) => void crashed(error))
 process.on('unhandledRejection', (error) => void crashed(error))
 
-const code = await main(process.argv.slice(2)).catch(failed)
-if (!hasCrashed) await exit(code)
+// A promise of ours that nobody can keep any more would otherwise end holdfast as if all were well.
+process.once('beforeExit', () => void crashed(new Error('holdfast waits for something that can no longer come')))
+
+void main(process.argv.slice(2))
+  .catch(failed)
+  .then((code) => (hasCrashed ? undefined : exit(code)))

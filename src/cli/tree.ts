@@ -32,6 +32,7 @@ export class Tree {
   /** Who was found once stays found, even when its parent is gone: pid to start. */
   readonly #known = new Map<number, number>()
   #groupIsOurs: boolean
+  #isEmpty = false
 
   constructor(root: TreeRoot) {
     this.root = root
@@ -122,7 +123,15 @@ export class Tree {
 
   /** The command itself has been waited for: the number of an empty group may be given to somebody else. */
   commandEnded(): void {
-    if (this.#isSeen && !this.members().some((each) => each.group === this.root.pid)) this.#groupIsOurs = false
+    if (!this.#isSeen) return
+    const left = this.members()
+    this.#isEmpty = left.length === 0
+    if (!left.some((each) => each.group === this.root.pid)) this.#groupIsOurs = false
+  }
+
+  /** What a command that has ended has left behind and is still there: where there was nothing, nothing came since. */
+  leftBehind(): readonly ProcessInfo[] {
+    return this.#isEmpty ? [] : this.members()
   }
 
   #signalGroup(signal: NodeJS.Signals): void {

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 
-export const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
+export const MAIN = fileURLToPath(new URL('../../bundle/cli/main.js', import.meta.url))
 
 export interface Result {
   readonly code: number | null

@@ -424,7 +424,7 @@ test('a missing driver is said in one line with its cause, at the first call and
     const [effect, message, code] = JSON.parse(stdout) as string[]
     assert.equal(effect, 'none')
     assert.match(message ?? '', /npm install better-sqlite3/)
-    assert.equal(code, 'ERR_MODULE_NOT_FOUND')
+    assert.equal(code, 'MODULE_NOT_FOUND')
   })
 })
 

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { systemEnvironment } from '../../src/index.js'
 import { LeaseWorker } from './lease-workers.js'
 
-const CLI = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
+const CLI = fileURLToPath(new URL('../../bundle/cli/main.js', import.meta.url))
 const { host } = systemEnvironment()
 
 /** `visible`: same pid namespace · `hidden`: a pid namespace of its own · `run`: the command line. */

@@ -48,6 +48,8 @@ async function runOnce(parsed: Parsed, observe?: Observe): Promise<number> {
     createLeases(store, { ...request.leases, observe: (event) => progress.seen(event) }),
   )
   if (observe) leases.observe(observe)
+  // What could not be released was said already, and lingers up to its ttl.
+  const close = () => leases.close().catch(() => {})
   try {
     const lease = await acquire(leases, request, signals, progress)
     if (typeof lease === 'number') return lease
@@ -65,10 +67,10 @@ async function runOnce(parsed: Parsed, observe?: Observe): Promise<number> {
       signals,
       progress,
       environment: systemEnvironment(),
+      close,
     })
   } finally {
-    // What could not be released was said already, and lingers up to its ttl.
-    await leases.close().catch(() => {})
+    await close()
     cgroup?.remove()
   }
 }
