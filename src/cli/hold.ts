@@ -12,7 +12,7 @@ import { nameOf, type ProcessInfo } from './processes.js'
 import type { Progress } from './progress.js'
 import type { Signals } from './signals.js'
 import { QUIET_LOOKS, type Tree } from './tree.js'
-import { Watch } from './watch.js'
+import { WatchdogLink } from './watchdog-link.js'
 
 export interface Hold {
   readonly lease: Lease
@@ -29,7 +29,7 @@ export interface Hold {
 }
 
 /** Commands that still run: an unexpected end of holdfast must not leave one behind without its lease. */
-const running = new Map<Tree, Watch>()
+const running = new Map<Tree, WatchdogLink>()
 let isCrashing = false
 /** How long an end of that kind goes on looking for what the command started. */
 const CRASH_MS = 1_000
@@ -51,7 +51,7 @@ export async function killEverything(): Promise<void> {
   }
   sayNotEnded(left)
   // Whoever is left is the watchdog's.
-  if (left.length === 0) await Promise.all([...running.values()].map((watch) => watch.stop()))
+  if (left.length === 0) await Promise.all([...running.values()].map((watchdog) => watchdog.stop()))
 }
 
 function sayNotEnded(left: readonly ProcessInfo[]): void {
@@ -63,13 +63,13 @@ function sayNotEnded(left: readonly ProcessInfo[]): void {
 export async function hold(hold: Hold): Promise<number> {
   const { lease, plan, cgroup, signals, progress, environment } = hold
   const cookie = environment.random.id()
-  const watch = new Watch(lease, plan, cookie, cgroup?.folder ?? null, environment)
+  const watchdog = new WatchdogLink(lease, plan, cookie, cgroup?.folder ?? null, environment)
   const started = start(hold.command, { ...process.env, ...hold.env }, cookie, cgroup)
   const { tree } = started
-  if (!tree) return notStarted(lease, watch, await started.ended)
+  if (!tree) return notStarted(lease, watchdog, await started.ended)
 
-  running.set(tree, watch)
-  watch.begin(tree)
+  running.set(tree, watchdog)
+  watchdog.begin(tree)
   const name = JSON.stringify(lease.key)
   const guard = new Guard(
     lease,
@@ -77,22 +77,22 @@ export async function hold(hold: Hold): Promise<number> {
     plan,
     tree,
     {
-      deadlineMoved: () => watch.renewed(),
+      deadlineMoved: () => watchdog.renewed(),
       terminating: (killInMs) => {
-        watch.ending(killInMs)
+        watchdog.ending(killInMs)
         const why = lease.signal.aborted
           ? ''
           : `the lease on ${name} could not be renewed in time${because(progress)}; `
         say(`${why}TERM was sent to the command, KILL follows in ${formatDuration(killInMs)}`)
       },
       killing: () => {
-        watch.ending(0)
+        watchdog.ending(0)
         say('KILL was sent to the command and to what was found of all that it started')
       },
     },
     { waitsForCommand: true },
   )
-  watch.onActing = () => guard.finish()
+  watchdog.onActing = () => guard.finish()
   signals.forwardTo(tree, () => guard.look())
   progress.onRenewed = () => guard.look()
 
@@ -107,9 +107,9 @@ export async function hold(hold: Hold): Promise<number> {
   const left = end?.wasProtected ? tree.leftBehind() : await guard.allDead
   signals.stop()
   running.delete(tree)
-  const watchStopped = watch.stop()
+  const watchdogStopped = watchdog.stop()
   const outcome = await lease.release()
-  await Promise.all([watchStopped, hold.close()])
+  await Promise.all([watchdogStopped, hold.close()])
   if (!end?.wasProtected) return lost(hold, end?.ended ?? null, left, outcome)
 
   if (left.length > 0)
@@ -122,8 +122,8 @@ export async function hold(hold: Hold): Promise<number> {
   return end.ended.exitCode
 }
 
-async function notStarted(lease: Lease, watch: Watch, ended: Ended): Promise<number> {
-  await Promise.all([watch.stop(), lease.release()])
+async function notStarted(lease: Lease, watchdog: WatchdogLink, ended: Ended): Promise<number> {
+  await Promise.all([watchdog.stop(), lease.release()])
   if (ended.kind === 'not-started') say(ended.why)
   return ended.exitCode
 }

@@ -6,7 +6,7 @@ import type { Tree, TreeRoot } from './tree.js'
 import { Watchdog } from './watchdog.js'
 
 /** Keeps the watchdog informed of one lease and its command, and the store of who keeps the lease alive. */
-export class Watch {
+export class WatchdogLink {
   readonly #lease: Lease
   readonly #plan: Plan
   readonly #environment: Environment
