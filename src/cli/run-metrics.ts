@@ -72,7 +72,8 @@ export class RunMetrics {
 
   /** How it went, where it threw no error. */
   outcomeOf(exitCode: number): Outcome {
-    if (!this.#acquired) return 'interrupted'
+    // Held, and that is no failure, and not to be talked about: that ends without an error too.
+    if (!this.#acquired) return exitCode === 0 ? 'held' : 'interrupted'
     if (exitCode === EXIT.lost) return 'lost'
     return exitCode === 0 ? 'completed' : 'failed'
   }

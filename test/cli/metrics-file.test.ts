@@ -159,6 +159,7 @@ describe('every outcome, with its exit code', () => {
     assert.deepEqual(byLabel(once.seen(), 'holdfast_acquire_attempts_total', 'outcome'), { held: 1 })
     assert.equal(once.value('holdfast_last_run_heartbeat_latency_seconds', 'taken'), undefined)
 
+    await exits(new Job(), ['-n', '-E', '0', '--quiet', 'taken', '--', 'true'], 0, 'held')
     await exits(waits, ['--wait', '700ms', 'taken', '--', 'true'], 75, 'held')
     const waited = waits.value('holdfast_last_run_wait_seconds', 'taken') ?? 0
     assert.ok(waited >= 0.7 && waited < 3, `${waited}`)
