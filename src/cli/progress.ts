@@ -9,11 +9,8 @@ import { isLive } from './live-terminal.js'
 import { flushed, say } from './output.js'
 import { holdingLine } from './table.js'
 import { WaitLine } from './wait-line.js'
-import { type AttemptEvent, type Obstacle, obstacleOf, WaitState } from './wait-state.js'
+import { type AttemptEvent, type Obstacle, obstacleOf, Reminders, WaitState } from './wait-state.js'
 
-/** A wait that goes on is told again after this long, then after twice as long each time, up to the last. */
-const REMIND_MS = 60_000
-const REMIND_AT_MOST_MS = 3_600_000
 /** A terminal that stalls does not hold up the command for longer. */
 const CLEAR_MS = 500
 
@@ -39,10 +36,9 @@ export class Progress {
   readonly #clock: Clock = systemEnvironment().clock
   readonly #began = this.#clock.now()
   readonly #state = new WaitState()
+  readonly #reminders = new Reminders(this.#began)
   readonly #line: WaitLine | null
   #obstacle: Obstacle | null = null
-  #remindAfter = REMIND_MS
-  #remindAt = this.#began + REMIND_MS
   #isWaiting = false
   #atRisk = false
 
@@ -90,7 +86,7 @@ export class Progress {
     if (this.#obstacle) this.#line?.update(this.#obstacle)
     const change = this.#state.changed(event, now)
     if (change) this.#tell(change.is, change.was)
-    else if (this.#obstacle && !this.#line && now >= this.#remindAt) this.#remind(this.#obstacle, now)
+    else if (this.#obstacle && !this.#line && this.#reminders.due(now)) this.#remind(this.#obstacle, now)
   }
 
   #tell(is: Obstacle, was: Obstacle | null): void {
@@ -108,10 +104,7 @@ export class Progress {
     this.#isWaiting = true
   }
 
-  /** For whoever reads the log of a job that should have been done long ago. */
   #remind(obstacle: Obstacle, now: number): void {
-    this.#remindAfter = Math.min(this.#remindAfter * 2, REMIND_AT_MOST_MS)
-    this.#remindAt = now + this.#remindAfter
     const still = `still waiting after ${formatDuration(now - this.#began)}`
     if (obstacle.kind === 'held') void this.#sayHolder(obstacle, still)
     else say(`${this.#target.place} ${obstacle.kind === 'not-ready' ? 'is not ready' : 'does not answer'}; ${still}`)

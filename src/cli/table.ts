@@ -46,7 +46,7 @@ export function holdingJson(holding: Holding): Record<string, unknown> {
 
 const whole = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : Math.round(ms))
 
-/** `"k" is held by web-1:4711 for 12s (since 05:06:07, fence 1790…), free in 8.2s unless it is renewed` */
+/** `"k" is held by web-1:4711 for 12s (fence 1790…), since 05:06:07, free in 8.2s unless it is renewed` */
 export function holdingLine(holding: Holding, wallMs = systemEnvironment().clock.wall()): string {
   const { key, fence, state, label, heldForMs, remainingMs } = holding
   const by = label === undefined ? '' : ` by ${label}`
@@ -58,8 +58,8 @@ export function holdingLine(holding: Holding, wallMs = systemEnvironment().clock
     return `${name} is still taken: ${who}, but it is kept for a while (--min-hold or --lock-delay; fence ${fence})${until}`
   }
   const span = heldForMs === undefined ? '' : ` for ${formatDuration(heldForMs)}`
-  const since = heldForMs === undefined ? '' : `since ${localTime(wallMs - heldForMs, wallMs)}, `
+  const since = heldForMs === undefined ? '' : `, since ${localTime(wallMs - heldForMs, wallMs)}`
   const asked = state === 'revoked' ? ', asked back' : ''
   const until = left === null ? '' : `, free in ${left}${asked ? ' at the latest' : ' unless it is renewed'}`
-  return `${name} is held${by}${span} (${since}fence ${fence})${asked}${until}`
+  return `${name} is held${by}${span} (fence ${fence})${since}${asked}${until}`
 }

@@ -46,3 +46,25 @@ export function obstacleOf(event: AttemptEvent): Obstacle | null {
 /** The words of a failure may differ each time, and tell nothing new. */
 const isSame = (one: Obstacle, other: Obstacle): boolean =>
   one.kind === 'held' && other.kind === 'held' ? one.holder === other.holder : one.kind === other.kind
+
+/** A wait that goes on is told again after this long, then after twice as long each time, up to the last. */
+const REMIND_MS = 60_000
+const REMIND_AT_MOST_MS = 3_600_000
+
+/** When whoever reads the log of a job that should have been done long ago is told once more what it waits for. */
+export class Reminders {
+  #after = REMIND_MS
+  #at: number
+
+  constructor(began: number) {
+    this.#at = began + REMIND_MS
+  }
+
+  /** True once each time that it is due. */
+  due(now: number): boolean {
+    if (now < this.#at) return false
+    this.#after = Math.min(this.#after * 2, REMIND_AT_MOST_MS)
+    this.#at = now + this.#after
+    return true
+  }
+}

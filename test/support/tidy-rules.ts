@@ -69,7 +69,7 @@ const CLOCK_WORDS = [
   /\bDate\.now\b/,
   // With an argument it is the date of a moment that somebody else has read.
   /\bnew Date\b(?!\(\s*[\w])/,
-  /\bDate\(/,
+  /(?<!\bnew )\bDate\(/,
   /\bperformance\b/,
   /\b(?:set|clear)(?:Timeout|Interval|Immediate)\b/,
   /\bhrtime\b/,
