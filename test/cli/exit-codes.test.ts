@@ -353,6 +353,25 @@ describe('128 + n when signal n ended the wait; the command never runs', () => {
   }
 })
 
+describe('B031: 128 + n when signal n was sent to holdfast and ended the command; the key is free at once', () => {
+  for (const [signal, code] of [
+    ['SIGHUP', 129],
+    ['SIGINT', 130],
+    ['SIGQUIT', 131],
+    ['SIGTERM', 143],
+  ] as const) {
+    test(`${code}: ${signal}`, async () => {
+      const { args, told } = runArgs(['--ttl', '60s', signal, '--', 'sh', '-c', 'echo up; exec sleep 300'])
+      const runner = cli.start(args)
+      await runner.saw(/up/)
+      runner.process.kill(signal)
+      const result = await runner.ended
+      expect(result, told(), code, { ...NONE, outcome: 'completed', signal })
+      assert.equal((await cli.run(['run', '-n', signal, '--', 'true'])).code, 0)
+    })
+  }
+})
+
 test('what was refused or interrupted never ran, and nothing is held', async () => {
   assert.throws(() => readFileSync(join(cli.folder, 'ran')), { code: 'ENOENT' })
   assert.equal((await cli.run(['ls', '--json', '--namespace', 'default'])).stdout, '[]\n')

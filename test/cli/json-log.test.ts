@@ -147,6 +147,35 @@ describe('the night of a lease', () => {
   })
 })
 
+test('B218: a release without an answer costs the command neither its code nor its outcome; the key is free after one TTL', async () => {
+  const log = file('release.log')
+  const script = 'echo up; sleep 0.3; exit 5'
+  const runner = cli.start([
+    'run',
+    '--ttl',
+    '1s',
+    '--grace',
+    '0s',
+    '--json-log',
+    log,
+    'release',
+    '--',
+    'sh',
+    '-c',
+    script,
+  ])
+  await runner.saw(/up/)
+  const unlock = cli.lockFile()
+  const { code } = await runner.ended
+  unlock()
+  const lines = linesOf(log)
+  assert.deepEqual([code, lines.at(-1)?.outcome, lines.at(-1)?.commandExitCode], [5, 'completed', 5])
+  assert.equal(lines.find(({ event }) => event === 'released')?.outcome, 'unknown')
+  const next = await cli.run(['run', '--wait', '10s', 'release', '--', 'true'])
+  assert.equal(next.code, 0)
+  assert.ok(next.ms < 3_000, `${next.ms} ms`)
+})
+
 describe('the file', () => {
   test('is made for its owner only, and appended to', async () => {
     const log = file('mode.log')
