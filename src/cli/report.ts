@@ -94,7 +94,7 @@ export class Report {
     }
   }
 
-  started(pid: number): void {
+  started(pid: number | null): void {
     this.#commandPid = pid
     this.#write('started', { commandPid: pid })
   }

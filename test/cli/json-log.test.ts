@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { bench, eventually, FAMILY, MAIN, ONE_LINE, pidsIn } from './support.js'
+import { alive, bench, eventually, FAMILY, MAIN, ONE_LINE, pidsIn } from './support.js'
 
 const cli = bench()
 const env = { NODE: process.execPath, MAIN }
@@ -123,7 +123,7 @@ describe('the night of a lease', () => {
 
   test('at risk, TERM, KILL, lost: in this order, with the reason', async () => {
     const log = file('night.log')
-    const args = ['run', '--ttl', '1s', '--json-log', log, 'gone', '--', 'sh', '-c', `trap '' TERM\n${FAMILY}`]
+    const args = ['run', '--ttl', '3s', '--json-log', log, 'gone', '--', 'sh', '-c', `trap '' TERM\n${FAMILY}`]
     const runner = cli.start(args)
     await eventually('the family is there', () => pidsIn(runner.stdout()).length === 4)
     const unlock = cli.lockFile()
@@ -306,6 +306,6 @@ test('holdfast killed with -9 tells no outcome: a log without one means that', a
   runner.process.kill('SIGKILL')
   await runner.exited
   assert.ok(!events(linesOf(log)).includes('outcome'))
-  for (const pid of pidsIn(runner.stdout())) process.kill(pid, 'SIGKILL')
+  for (const pid of pidsIn(runner.stdout())) if (alive(pid)) process.kill(pid, 'SIGKILL')
   await runner.ended
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fitted } from '../../src/cli/terminal.js'
+import { fitted } from '../../src/cli/live-terminal.js'
 import { type AttemptEvent, Reminders, WaitState } from '../../src/cli/wait-state.js'
 import { isoTime, localTime } from '../../src/cli/wall-time.js'
 
