@@ -37,6 +37,10 @@ export function refuseWhatStoreCannot(lengths: Lengths, store: Pick<Store, 'name
       `--lock-delay must be at most ${writtenDuration(ttlMaxMs - ttlMs)} with --ttl ${writtenDuration(ttlMs)} on ${name} ` +
         `(${writtenDuration(ttlMaxMs)} together), but got ${writtenDuration(lockDelayMs)}`,
     )
+  if (minHoldMs > ttlMaxMs)
+    throw usageError(
+      `--min-hold must be at most ${writtenDuration(ttlMaxMs)} on ${name}, but got ${writtenDuration(minHoldMs)}`,
+    )
 }
 
 /**

@@ -107,6 +107,11 @@ export class Report {
     this.#write('killing', {})
   }
 
+  /** The watchdog ends the command in our place: we were stopped, or too late. */
+  overtaken(): void {
+    this.#write('watchdog-acting', {})
+  }
+
   ended(ended: Ended): void {
     if (ended.kind === 'not-started') {
       this.#outcome = 'not-started'

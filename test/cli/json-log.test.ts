@@ -28,6 +28,7 @@ const FIELDS: Record<string, readonly string[]> = {
   renewed: [],
   terminating: ['killInMs'],
   killing: [],
+  'watchdog-acting': [],
   lost: ['reason'],
   ended: ['commandExitCode', 'signal'],
   released: ['outcome'],
