@@ -110,6 +110,9 @@ rule('only src/environment.ts touches time, timers and randomness', timeOnlyInEn
   guilty: [
     ['src/planted.ts', 'const now = Date.now()'],
     ['src/planted.ts', 'const now = +new Date()'],
+    ['src/planted.ts', 'const now = +new Date( )'],
+    ['src/planted.ts', 'const now = new Date'],
+    ['src/planted.ts', 'const text = new Date(Date.now())'],
     ['src/planted.ts', 'const now = Date()'],
     ['src/planted.ts', 'const now = performance.now()'],
     ['src/cli/planted.ts', 'setTimeout(() => {}, 10)'],
@@ -132,6 +135,7 @@ rule('only src/environment.ts touches time, timers and randomness', timeOnlyInEn
     ['src/planted.ts', '// Date.now() would be wrong here\nqueueMicrotask(f)'],
     ['src/planted.ts', "const hint = 'setTimeout(f, 1)'"],
     ['src/planted.ts', 'const seen = environment.clock.now()'],
+    ['src/planted.ts', 'const text = new Date(seen).toISOString()'],
   ],
 })
 

@@ -10,7 +10,14 @@ import { controllingTerminal } from './terminal.js'
 import { COOKIE, Tree } from './tree.js'
 
 export type Ended =
-  | { readonly kind: 'ended'; readonly exitCode: number; readonly how: string }
+  | {
+      readonly kind: 'ended'
+      readonly exitCode: number
+      readonly how: string
+      /** As the kernel tells it: one of the two. */
+      readonly code: number | null
+      readonly signal: NodeJS.Signals | null
+    }
   | { readonly kind: 'not-started'; readonly exitCode: number; readonly why: string }
 
 export interface Started {
@@ -57,8 +64,14 @@ export function start(
       tree.commandEnded()
       resolve(
         signal
-          ? { kind: 'ended', exitCode: exitOfSignal(constants.signals[signal]), how: `was ended by ${signal}` }
-          : { kind: 'ended', exitCode: code ?? EXIT.software, how: `ended with ${code}` },
+          ? {
+              kind: 'ended',
+              exitCode: exitOfSignal(constants.signals[signal]),
+              how: `was ended by ${signal}`,
+              code,
+              signal,
+            }
+          : { kind: 'ended', exitCode: code ?? EXIT.software, how: `ended with ${code}`, code, signal },
       )
     })
   })

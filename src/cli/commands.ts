@@ -88,6 +88,11 @@ const RUN: CommandSpec = {
       help: "write how it went into FILE (*.prom), for node_exporter's textfile collector",
     },
     { name: 'quiet', help: 'no progress on stderr, only errors' },
+    {
+      name: 'json-log',
+      value: 'FILE',
+      help: "append what happens as lines of JSON; the last one tells the outcome from the command's own exit code",
+    },
     ...STORE,
     HELP,
   ],

@@ -90,3 +90,7 @@ export function formatDuration(ms: number): string {
     .filter((part, index) => index === 0 || !part.startsWith('0'))
     .join(' ')
 }
+
+/** The library counts in ms, people do not: `no answer within 1666 ms` becomes `no answer within 1.6s`. */
+export const inDurations = (message: string): string =>
+  message.replace(/\b(\d+) ms\b/g, (_, ms) => formatDuration(Number(ms)))

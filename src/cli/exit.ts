@@ -1,3 +1,4 @@
+import { constants } from 'node:os'
 import { LeaseError, StoreError, StoreUnsafeError } from '../errors.js'
 
 /** Exit codes: sysexits where one fits, shell customs for commands and signals. `docs/cli.md` explains each. */
@@ -21,6 +22,10 @@ export const EXIT = {
 
 /** What a shell reports for a process that signal `number` ended. */
 export const exitOfSignal = (number: number): number => 128 + number
+
+/** `SIGTERM` for 15. */
+export const nameOfSignal = (number: number): string =>
+  Object.entries(constants.signals).find(([, each]) => each === number)?.[0] ?? `signal ${number}`
 
 /** An error that already knows its exit code; its message is one line that says what to do next. */
 export class CliError extends Error {

@@ -3,13 +3,14 @@ import { LeaseLostError } from '../errors.js'
 import type { Lease, ReleaseResult } from '../lease.js'
 import type { Cgroup } from './cgroup.js'
 import { type Ended, start } from './child.js'
-import { formatDuration } from './duration.js'
+import { formatDuration, inDurations } from './duration.js'
 import { EXIT } from './exit.js'
 import { Guard } from './guard.js'
 import { say } from './output.js'
 import type { Plan } from './plan.js'
 import { nameOf, type ProcessInfo } from './processes.js'
 import type { Progress } from './progress.js'
+import type { Report } from './report.js'
 import type { Signals } from './signals.js'
 import { QUIET_LOOKS, type Tree } from './tree.js'
 import { WatchdogLink } from './watchdog-link.js'
@@ -23,6 +24,7 @@ export interface Hold {
   readonly cgroup: Cgroup | null
   readonly signals: Signals
   readonly progress: Progress
+  readonly report: Report
   readonly environment: Environment
   /** Closes the store: while the watchdog is waited for, since both take their time. */
   close(): Promise<void>
@@ -61,15 +63,16 @@ function sayNotEnded(left: readonly ProcessInfo[]): void {
 
 /** Runs the command under the lease and gives the exit code. The lease ends when nothing that it protected is left. */
 export async function hold(hold: Hold): Promise<number> {
-  const { lease, plan, cgroup, signals, progress, environment } = hold
+  const { lease, plan, cgroup, signals, progress, report, environment } = hold
   const cookie = environment.random.id()
   const watchdog = new WatchdogLink(lease, plan, cookie, cgroup?.folder ?? null, environment)
   const started = start(hold.command, { ...process.env, ...hold.env }, cookie, cgroup)
   const { tree } = started
-  if (!tree) return notStarted(lease, watchdog, await started.ended)
+  if (!tree) return notStarted(hold, watchdog, await started.ended)
 
   running.set(tree, watchdog)
   watchdog.begin(tree)
+  report.started(tree.root.pid)
   const name = JSON.stringify(lease.key)
   const guard = new Guard(
     lease,
@@ -80,6 +83,7 @@ export async function hold(hold: Hold): Promise<number> {
       deadlineMoved: () => watchdog.renewed(),
       terminating: (killInMs) => {
         watchdog.ending(killInMs)
+        report.terminating(killInMs)
         const why = lease.signal.aborted
           ? ''
           : `the lease on ${name} could not be renewed in time${because(progress)}; `
@@ -87,18 +91,23 @@ export async function hold(hold: Hold): Promise<number> {
       },
       killing: () => {
         watchdog.ending(0)
+        report.killing()
         say('KILL was sent to the command and to what was found of all that it started')
       },
     },
     { waitsForCommand: true },
   )
-  watchdog.onActing = () => guard.finish()
+  watchdog.onActing = () => {
+    report.overtaken()
+    guard.finish()
+  }
   signals.forwardTo(tree, () => guard.look())
   progress.onRenewed = () => guard.look()
 
   const over = started.ended.then(async (ended) => {
     // If the watchdog has ended it, its word is there already, and read in this turn.
     await turn()
+    report.ended(ended)
     return { ended, wasProtected: guard.commandEnded() }
   })
   // A command that cannot be ended is not waited for: it is named, and the loss reported.
@@ -122,14 +131,15 @@ export async function hold(hold: Hold): Promise<number> {
   return end.ended.exitCode
 }
 
-async function notStarted(lease: Lease, watchdog: WatchdogLink, ended: Ended): Promise<number> {
+async function notStarted({ lease, report }: Hold, watchdog: WatchdogLink, ended: Ended): Promise<number> {
+  report.ended(ended)
   await Promise.all([watchdog.stop(), lease.release()])
   if (ended.kind === 'not-started') say(ended.why)
   return ended.exitCode
 }
 
 function lost(
-  { lease, progress }: Hold,
+  { lease, progress, report }: Hold,
   ended: Ended | null,
   left: readonly ProcessInfo[],
   outcome: ReleaseResult,
@@ -138,11 +148,12 @@ function lost(
   const name = JSON.stringify(lease.key)
   const what =
     reason instanceof LeaseLostError
-      ? reason.message
+      ? inDurations(reason.message)
       : outcome === 'lost'
         ? `the lease on ${name} was gone before the command ended`
         : `the lease on ${name} could not be renewed in time${because(progress)}`
   const how = ended?.kind === 'ended' ? `; the command ${ended.how}` : ''
+  report.lost(reason instanceof LeaseLostError ? reason.reason : outcome === 'lost' ? 'missing' : 'expired', what)
   say(`${what}${how}; exit ${EXIT.lost}: ${advice(reason)}`)
   sayNotEnded(left)
   return EXIT.lost

@@ -20,10 +20,35 @@ export function printable(text: string): string {
   })
 }
 
-/** One line for a person, on stderr, in order. */
+/** One line for a person, on stderr, in order. What is updated in place makes room for it. */
 export function say(message: string): void {
-  const line = Buffer.from(`holdfast: ${printable(message)}\n`)
-  queue = queue.then(() => writeAll(2, line))
+  const line = `holdfast: ${printable(message)}\n`
+  queue = queue.then(() => {
+    const text = isStatusShown ? ERASE + line : line
+    isStatusShown = false
+    return writeAll(2, Buffer.from(text))
+  })
+}
+
+const ERASE = '\r\x1b[K'
+let isStatusShown = false
+let status: string | null = null
+let isStatusQueued = false
+
+/**
+ * A line that is updated in place, for a terminal, already cut to its width; `null` takes it away. Where the terminal
+ * stalls, only the newest is kept. {@link say} clears it, and the next update brings it back.
+ */
+export function showStatus(text: string | null): void {
+  status = text
+  if (isStatusQueued) return
+  isStatusQueued = true
+  queue = queue.then(() => {
+    isStatusQueued = false
+    if (status === null && !isStatusShown) return
+    isStatusShown = status !== null
+    return writeAll(2, Buffer.from(ERASE + (status ?? '')))
+  })
 }
 
 /**

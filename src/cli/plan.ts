@@ -21,15 +21,26 @@ const defaultGraceMs = (ttlMs: number): number => Math.min(5_000, Math.floor(ttl
  */
 const marginOf = (ttlMs: number): number => Math.min(500, Math.max(25, Math.floor(ttlMs / 20)))
 
-/** From a renewal to the next one, where that one fails and is repeated: as `DEFAULTS` of the library say. */
-function retriedAfterMs(ttlMs: number): number {
-  const renewEveryMs = DEFAULTS.renewEveryMs(ttlMs)
-  return renewEveryMs + DEFAULTS.callTimeoutMs(ttlMs) + Math.floor(renewEveryMs / 4)
+/**
+ * From a renewal to the next one, where that one fails and is repeated: as `DEFAULTS` of the library say. The rhythm is
+ * that of the TTL that was asked for; where less was granted, the first renewal alone is sooner.
+ */
+function retriedAfterMs(ttlMs: number, askedMs = ttlMs): number {
+  const renewEveryMs = DEFAULTS.renewEveryMs(askedMs)
+  const firstMs = Math.min(renewEveryMs, Math.ceil(ttlMs / 3))
+  return firstMs + DEFAULTS.callTimeoutMs(askedMs) + Math.floor(renewEveryMs / 4)
 }
 
 /** Below 0 when there is no time for any. */
-const longestGraceMs = (ttlMs: number): number =>
-  Math.floor(deadlineOf(0, ttlMs, DEFAULTS)) - marginOf(ttlMs) - retriedAfterMs(ttlMs) - 1
+export const longestGraceMs = (ttlMs: number, askedMs = ttlMs): number =>
+  Math.floor(deadlineOf(0, ttlMs, DEFAULTS)) - marginOf(ttlMs) - retriedAfterMs(ttlMs, askedMs) - 1
+
+/** For a grace that fits. */
+export const planWith = (ttlMs: number, graceMs: number): Plan => ({
+  graceMs,
+  marginMs: marginOf(ttlMs),
+  lookEveryMs: Math.max(5, Math.min(100, Math.floor(ttlMs / 20))),
+})
 
 /** The TTL from which on the grace fits; the parts are rounded, so a shorter one may fit here and there. */
 function leastTtlMs(graceOf: (ttlMs: number) => number): number {
@@ -47,8 +58,7 @@ export function planOf(ttlMs: number, givenGraceMs: number | undefined): Plan {
   const graceMs = graceOf(ttlMs)
   const longest = longestGraceMs(ttlMs)
   if (graceMs > longest) throw refusal(ttlMs, givenGraceMs, longest, leastTtlMs(graceOf))
-  const lookEveryMs = Math.max(5, Math.min(100, Math.floor(ttlMs / 20)))
-  return { graceMs, marginMs: marginOf(ttlMs), lookEveryMs }
+  return planWith(ttlMs, graceMs)
 }
 
 function refusal(ttlMs: number, givenGraceMs: number | undefined, longestMs: number, leastMs: number): Error {

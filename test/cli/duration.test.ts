@@ -47,7 +47,7 @@ test('forever only where it is allowed', () => {
   assert.equal(parseDurationOrForever('--wait', '1s'), 1000)
 })
 
-test('B215: what is refused names the units, and forever where that is allowed', () => {
+test('what is refused names the units, and forever where that is allowed', () => {
   for (const text of ['Forever', 'FOREVER', 'infinity', '1w', '10', ''])
     assert.throws(
       () => parseDurationOrForever('--wait', text),

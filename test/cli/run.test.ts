@@ -1,6 +1,5 @@
 /** `holdfast run` as a user sees it: waiting, fences, exit codes, what the command gets. */
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { alive, bench, MAIN, ONE_LINE, pidsIn } from './support.js'
@@ -58,61 +57,6 @@ describe('with a second holder', () => {
     assert.equal((await first.ended).code, 0)
     const { code, stdout } = await second.ended
     assert.deepEqual([code, stdout], [0, 'second\n'])
-  })
-
-  for (const [signal, exitCode] of [
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-    ['SIGHUP', 129],
-  ] as const) {
-    test(`${signal} ends the wait: exit ${exitCode}, and the command never runs`, async () => {
-      const holder = cli.start(['run', 'wait', '--', 'sh', '-c', 'echo up; cat'], { stdin: 'open' })
-      await holder.saw(/up/)
-      const waiter = cli.start(['run', 'wait', '--', 'echo', 'ran'])
-      await waiter.saw(/waiting/)
-      waiter.process.kill(signal)
-      const { code, stdout, ms } = await waiter.ended
-      assert.deepEqual([code, stdout], [exitCode, ''])
-      assert.ok(ms < 5_000)
-      holder.process.stdin?.end()
-      await holder.ended
-    })
-  }
-})
-
-describe("B212: the exit code is the command's own", () => {
-  for (const code of [0, 1, 2, 7, 42, 64, 75, 255]) {
-    test(`${code}`, async () => {
-      const result = await cli.run(['run', 'code', '--', 'sh', '-c', `exit ${code}`])
-      assert.deepEqual([result.code, result.stderr], [code, ''])
-    })
-  }
-  for (const [signal, code] of [
-    ['TERM', 143],
-    ['KILL', 137],
-    ['SEGV', 139],
-    ['INT', 130],
-  ] as const) {
-    test(`${code} when ${signal} ended it`, async () => {
-      const result = await cli.run(['run', 'code', '--', 'sh', '-c', `kill -${signal} $$`])
-      assert.deepEqual([result.code, result.stderr], [code, ''])
-    })
-  }
-  test('127 for a command that is not there, 126 for one that is not executable; the lease is let go', async () => {
-    writeFileSync(join(cli.folder, 'plain'), '#!/bin/sh\n')
-    for (const [command, expected, message] of [
-      ['no-such-command', 127, /there is no command no-such-command/],
-      ['', 127, /there is no command ''/],
-      ['./no/such', 127, /there is no command/],
-      ['./plain', 126, /\.\/plain is not executable/],
-      ['/', 126, /is not executable/],
-    ] as const) {
-      const { code, stderr } = await cli.run(['run', 'none', '--', command])
-      assert.equal(code, expected, command)
-      assert.match(stderr, ONE_LINE)
-      assert.match(stderr, message)
-      assert.equal((await cli.run(['show', 'none'])).code, 1, 'the key is free again')
-    }
   })
 })
 

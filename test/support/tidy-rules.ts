@@ -67,8 +67,9 @@ function foreignImport(part: string, { specifier, kind }: Import): string | null
 const CLOCK_MODULES = ['timers', 'timers/promises', 'perf_hooks']
 const CLOCK_WORDS = [
   /\bDate\.now\b/,
-  /\bnew Date\b/,
-  /\bDate\(/,
+  // With an argument it is the date of a moment that somebody else has read.
+  /\bnew Date\b(?!\(\s*[\w])/,
+  /(?<!\bnew )\bDate\(/,
   /\bperformance\b/,
   /\b(?:set|clear)(?:Timeout|Interval|Immediate)\b/,
   /\bhrtime\b/,

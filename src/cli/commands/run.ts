@@ -8,11 +8,14 @@ import { has, optionOf, type Parsed } from '../args.js'
 import { Cgroup } from '../cgroup.js'
 import { refuseMangledArguments } from '../child.js'
 import { openStore, suggest, type Target, targetOf } from '../connect.js'
-import { formatDuration, parseDuration, parseDurationOrForever } from '../duration.js'
-import { CliError, EXIT, exitCodeOf, exitOfSignal, usageError } from '../exit.js'
+import { formatDuration, inDurations, parseDuration, parseDurationOrForever } from '../duration.js'
+import { CliError, EXIT, exitCodeOf, exitOfSignal, nameOfSignal, usageError } from '../exit.js'
 import { hold } from '../hold.js'
+import type { Journal } from '../journal.js'
 import { type Plan, planOf } from '../plan.js'
-import { Progress } from '../progress.js'
+import { askedText, Progress } from '../progress.js'
+import { type Lengths, planFor, refuseWhatStoreCannot } from '../relations.js'
+import { Report } from '../report.js'
 import { Interrupted, Signals } from '../signals.js'
 import { holdingLine } from '../table.js'
 import { asUsage, keyOf } from './common.js'
@@ -20,9 +23,10 @@ import { asUsage, keyOf } from './common.js'
 interface Request {
   readonly key: string
   readonly target: Target
+  readonly lengths: Lengths
   readonly plan: Plan
-  readonly leases: LeasesOptions
-  readonly acquire: AcquireOptions
+  readonly label: string | undefined
+  readonly waitMs: number
   readonly conflictExitCode: number
   readonly inheritStore: boolean
   readonly quiet: boolean
@@ -30,28 +34,54 @@ interface Request {
 
 /** `holdfast run`: waits for the key, holds it while the command runs, and gives the command's exit code. */
 export async function run(parsed: Parsed): Promise<number> {
-  refuseMangledArguments(process.argv)
-  const file = optionOf(parsed, 'metrics-file')
-  if (file === undefined) return runOnce(parsed)
-  const { withMetricsFile } = await import('../metrics-file.js')
-  return withMetricsFile(file, parsed.positionals[0] ?? '', (observe) => runOnce(parsed, observe))
+  const report = new Report(await journalOf(parsed), systemEnvironment().clock, parsed.positionals[0] ?? null)
+  let exitCode: number = EXIT.software
+  try {
+    exitCode = await measured(parsed, report)
+    return exitCode
+  } catch (error) {
+    const known = exitCodeOf(error)
+    exitCode = known ?? EXIT.software
+    report.failed(error, known)
+    throw error
+  } finally {
+    await report.conclude(exitCode)
+  }
 }
 
-async function runOnce(parsed: Parsed, observe?: Observe): Promise<number> {
+/** Opened before anything else is looked at, so that it tells of that too. */
+async function journalOf(parsed: Parsed): Promise<Journal | null> {
+  const path = optionOf(parsed, 'json-log')
+  return path === undefined ? null : (await import('../journal.js')).openJournal(path)
+}
+
+async function measured(parsed: Parsed, report: Report): Promise<number> {
+  refuseMangledArguments(process.argv)
+  const file = optionOf(parsed, 'metrics-file')
+  if (file === undefined) return runOnce(parsed, report)
+  const { withMetricsFile } = await import('../metrics-file.js')
+  return withMetricsFile(file, parsed.positionals[0] ?? '', (observe) => runOnce(parsed, report, observe))
+}
+
+async function runOnce(parsed: Parsed, report: Report, measure?: Observe): Promise<number> {
   const request = requestOf(parsed)
-  const { key, target, quiet } = request
+  const { key, target, lengths, waitMs, quiet } = request
+  report.asks({ namespace: target.namespace ?? DEFAULTS.namespace, key, store: target.place }, waitMs > 0)
   const signals = new Signals()
   const cgroup = has(parsed, 'cgroup') ? new Cgroup(systemEnvironment().random.id()) : null
   const store = await openStore(target)
-  const progress = new Progress(target, key, () => leases.inspect(key), { quiet, waits: request.acquire.waitMs !== 0 })
-  const leases: Leases = asUsage(() =>
-    createLeases(store, { ...request.leases, observe: (event) => progress.seen(event) }),
-  )
-  if (observe) leases.observe(observe)
+  refuseWhatStoreCannot(lengths, store)
+  const progress = new Progress(target, key, () => leases.inspect(key), { quiet, waitMs })
+  const observe: Observe = (event) => {
+    report.seen(event)
+    progress.seen(event)
+  }
+  const leases: Leases = asUsage(() => createLeases(store, { ...leasesOptions(request), observe }))
+  if (measure) leases.observe(measure)
   // What could not be released was said already, and lingers up to its ttl.
   const close = () => leases.close().catch(() => {})
   try {
-    const lease = await acquire(leases, request, signals, progress)
+    const lease = await acquire(leases, request, signals, { progress, report })
     if (typeof lease === 'number') return lease
     const env = {
       HOLDFAST_KEY: key,
@@ -63,9 +93,10 @@ async function runOnce(parsed: Parsed, observe?: Observe): Promise<number> {
       cgroup,
       command: parsed.command,
       env,
-      plan: request.plan,
+      plan: await planUnder(lease, request),
       signals,
       progress,
+      report,
       environment: systemEnvironment(),
       close,
     })
@@ -75,40 +106,60 @@ async function runOnce(parsed: Parsed, observe?: Observe): Promise<number> {
   }
 }
 
+/** A lease that is too short for what was asked for is given back at once. */
+async function planUnder(lease: Lease, { lengths, plan }: Request): Promise<Plan> {
+  try {
+    return planFor(lease.ttlMs, lengths, plan)
+  } catch (error) {
+    await lease.release()
+    throw error
+  }
+}
+
+/** The lease, or the exit code where there is nothing more to say. */
 async function acquire(
   leases: Leases,
   request: Request,
   signals: Signals,
-  progress: Progress,
+  { progress, report }: { readonly progress: Progress; readonly report: Report },
 ): Promise<Lease | number> {
-  const { key, target } = request
+  const interrupted = ({ number }: Interrupted): number => {
+    const signal = nameOfSignal(number)
+    report.interrupted(signal)
+    progress.interrupted(signal)
+    return exitOfSignal(number)
+  }
   try {
-    const lease = await leases.acquire(key, { ...request.acquire, signal: signals.interrupted })
+    const lease = await leases.acquire(request.key, acquireOptions(request, signals.interrupted))
+    await progress.over()
     // A signal that came with the grant: as if it had come before it.
     if (!signals.interrupted.aborted) return lease
     await lease.release()
-    return exitOfSignal((signals.interrupted.reason as Interrupted).number)
+    return interrupted(signals.interrupted.reason as Interrupted)
   } catch (error) {
-    if (error instanceof Interrupted) return exitOfSignal(error.number)
+    await progress.over()
+    if (error instanceof Interrupted) return interrupted(error)
     if (error instanceof LeaseLostError || exitCodeOf(error) !== EXIT.held) throw error
+    const { quiet, conflictExitCode } = request
     // Declared to be no failure, where only failures are asked for: cron would mail it at every turn.
-    if (request.quiet && request.conflictExitCode === 0 && error instanceof AcquireTimeoutError) return EXIT.ok
-    throw new CliError(await conflict(error, leases, key, target), { exitCode: request.conflictExitCode, cause: error })
-  } finally {
-    progress.over()
+    if (quiet && conflictExitCode === 0 && error instanceof AcquireTimeoutError) {
+      report.failed(error, conflictExitCode)
+      return EXIT.ok
+    }
+    throw new CliError(await conflict(error, leases, request), { exitCode: conflictExitCode, cause: error })
   }
 }
 
-async function conflict(error: unknown, leases: Leases, key: string, target: Target): Promise<string> {
-  if (!(error instanceof AcquireTimeoutError))
-    return `${(error as Error).message}; try again then, or wait longer with --wait`
+async function conflict(error: unknown, leases: Leases, { key, target, waitMs }: Request): Promise<string> {
+  const wait = waitMs === 0 ? 'wait for it with --wait 5m' : 'wait longer with --wait'
+  if (!(error instanceof AcquireTimeoutError)) return `${inDurations((error as Error).message)}; try again, or ${wait}`
   const holding = await leases.inspect(key).catch(() => null)
   const by = error.holder === undefined ? '' : ` by ${error.holder}`
   // The holder may have let go since, or be another one by now: what was answered is what counts.
   const who = holding && holding.label === error.holder ? holdingLine(holding) : `${JSON.stringify(key)} was held${by}`
-  const waited = error.waitedMs >= 100 ? `; waited ${formatDuration(error.waitedMs)}` : ''
+  const waited = waitMs > 0 ? `; waited ${formatDuration(error.waitedMs)}` : ''
   const ask = suggest(target, 'revoke', key)
-  return `${who}${waited} (asked ${target.place}); wait longer with --wait, or ask for it back: ${ask}`
+  return `${who}${waited} (${askedText(target)}); ${wait}, or ask for it back: ${ask}`
 }
 
 function requestOf(parsed: Parsed): Request {
@@ -117,28 +168,38 @@ function requestOf(parsed: Parsed): Request {
     const text = optionOf(parsed, name)
     return text === undefined ? undefined : parseDuration(`--${name}`, text)
   }
-  const ttlMs = length('ttl') ?? DEFAULTS.ttlMs
-  const [lockDelayMs, minHoldMs, graceMs] = [length('lock-delay'), length('min-hold'), length('grace')]
-  const label = optionOf(parsed, 'label')
-  const plan = planOf(ttlMs, graceMs)
-  const target = targetOf(parsed)
+  const lengths = {
+    ttlMs: length('ttl') ?? DEFAULTS.ttlMs,
+    graceMs: length('grace'),
+    lockDelayMs: length('lock-delay') ?? DEFAULTS.lockDelayMs,
+    minHoldMs: length('min-hold') ?? 0,
+  }
   return {
     key,
-    target,
-    plan,
-    leases: {
-      ttlMs,
-      ...(target.namespace !== undefined && { namespace: target.namespace }),
-      ...(lockDelayMs !== undefined && { lockDelayMs }),
-      ...(label !== undefined && { label }),
-    },
-    // Until the store knows who else keeps it alive: the command and the watchdog.
-    acquire: { waitMs: waitOf(parsed), life: 'outlives-process', ...(minHoldMs !== undefined && { minHoldMs }) },
+    target: targetOf(parsed),
+    lengths,
+    plan: planOf(lengths.ttlMs, lengths.graceMs),
+    label: optionOf(parsed, 'label'),
+    waitMs: waitOf(parsed),
     conflictExitCode: conflictExitCodeOf(parsed),
     inheritStore: !has(parsed, 'no-inherit-store'),
     quiet: has(parsed, 'quiet'),
   }
 }
+
+function leasesOptions({ target, lengths, label }: Request): LeasesOptions {
+  const { ttlMs, lockDelayMs } = lengths
+  const { namespace } = target
+  return { ttlMs, lockDelayMs, ...(namespace !== undefined && { namespace }), ...(label !== undefined && { label }) }
+}
+
+// Until the store knows who else keeps it alive: the command and the watchdog.
+const acquireOptions = ({ waitMs, lengths }: Request, signal: AbortSignal): AcquireOptions => ({
+  waitMs,
+  minHoldMs: lengths.minHoldMs,
+  life: 'outlives-process',
+  signal,
+})
 
 function waitOf(parsed: Parsed): number {
   const wait = optionOf(parsed, 'wait')
