@@ -7,6 +7,14 @@ import { write } from 'node:fs'
 import { sleep, systemEnvironment } from '../environment.js'
 import { CliError, EXIT } from './exit.js'
 
+/**
+ * Whenever a socket is destroyed, Node compares it with `process.stderr`, and so makes that: a pipe that the command shares
+ * with us would no longer block. For as long as there is a command, there is no such thing.
+ */
+export function leaveStderrAlone(): void {
+  Object.defineProperty(process, 'stderr', { value: undefined, configurable: true })
+}
+
 const FULL_PIPE_PAUSE_MS = 10
 let queue: Promise<unknown> = Promise.resolve()
 

@@ -9,7 +9,7 @@ import { sleep, systemEnvironment } from '../environment.js'
 import { removeGroup } from './cgroup.js'
 import { formatDuration } from './duration.js'
 import { Guard, type GuardEvents } from './guard.js'
-import { flushed, say } from './output.js'
+import { flushed, leaveStderrAlone, say } from './output.js'
 import type { Plan } from './plan.js'
 import { nameOf, type ProcessInfo } from './processes.js'
 import { Tree } from './tree.js'
@@ -40,6 +40,7 @@ class ToldLease {
   }
 }
 
+leaveStderrAlone()
 const lease = new ToldLease()
 let orders: WatchdogOrders | null = null
 let guard: Guard | null = null

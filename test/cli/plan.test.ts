@@ -7,7 +7,7 @@ import { DEFAULTS } from '../../src/options.js'
 import { deadlineOf } from '../../src/validity.js'
 
 test('defaults: a fifth of the ttl, 5 s at most', () => {
-  assert.deepEqual(planOf(10_000, undefined), { graceMs: 2_000, marginMs: 250, lookEveryMs: 100 })
+  assert.deepEqual(planOf(10_000, undefined), { graceMs: 2_000, marginMs: 500, lookEveryMs: 100 })
   assert.deepEqual(planOf(2_000, undefined), { graceMs: 400, marginMs: 100, lookEveryMs: 100 })
   assert.equal(planOf(60_000, undefined).graceMs, 5_000)
 })

@@ -12,6 +12,7 @@ import { formatDuration, inDurations, parseDuration, parseDurationOrForever } fr
 import { CliError, EXIT, exitCodeOf, exitOfSignal, nameOfSignal, usageError } from '../exit.js'
 import { hold } from '../hold.js'
 import type { Journal } from '../journal.js'
+import { leaveStderrAlone } from '../output.js'
 import { type Plan, planOf } from '../plan.js'
 import { askedText, Progress } from '../progress.js'
 import { type Lengths, planFor, refuseWhatStoreCannot } from '../relations.js'
@@ -68,6 +69,7 @@ async function runOnce(parsed: Parsed, report: Report, measure?: Observe): Promi
   const { key, target, lengths, waitMs, quiet } = request
   report.asks({ namespace: target.namespace ?? DEFAULTS.namespace, key, store: target.place }, waitMs > 0)
   const signals = new Signals()
+  leaveStderrAlone()
   const cgroup = has(parsed, 'cgroup') ? new Cgroup(systemEnvironment().random.id()) : null
   const store = await openStore(target)
   refuseWhatStoreCannot(lengths, store)
