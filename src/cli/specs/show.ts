@@ -1,0 +1,16 @@
+import { type CommandSpec, HELP, JSON_OPTION, STORE } from './spec.js'
+
+export const SHOW: CommandSpec = {
+  name: 'show',
+  usage: 'holdfast show [options] <key>',
+  summary: 'show who holds <key>; exit 1 when it is free',
+  positionals: ['key'],
+  required: 1,
+  wraps: false,
+  options: [JSON_OPTION, ...STORE, HELP],
+  notes: ['For people and dashboards, never for decisions: the answer is old when it arrives.'],
+  examples: [
+    ['holdfast show nightly', 'holder, fence, since when, time left'],
+    ['holdfast show --json nightly', 'one JSON object, or null when the key is free'],
+  ],
+}
