@@ -1,7 +1,12 @@
 /**
- * Every command and option, one file each in `specs/`: what the parser knows, what `--help` shows and what shells complete
- * are this one table.
+ * Every command and option, one file each in `specs/`: what the parser knows, what `--help` and the manual page show and
+ * what shells complete are this one table.
  */
+import { usageError } from './exit.js'
+import { nearest } from './nearest.js'
+import { shellWord } from './shell.js'
+import { COMPLETION } from './specs/completion.js'
+import { helpSpec } from './specs/help.js'
 import { LS } from './specs/ls.js'
 import { REVOKE } from './specs/revoke.js'
 import { RUN } from './specs/run.js'
@@ -10,4 +15,15 @@ import type { CommandSpec } from './specs/spec.js'
 
 export type { CommandSpec, OptionSpec } from './specs/spec.js'
 
-export const COMMANDS: readonly CommandSpec[] = [RUN, LS, SHOW, REVOKE]
+const WORKING: readonly CommandSpec[] = [RUN, LS, SHOW, REVOKE, COMPLETION]
+
+export const COMMANDS: readonly CommandSpec[] = [...WORKING, helpSpec(WORKING.map(({ name }) => name))]
+
+export function commandNamed(word: string): CommandSpec {
+  const spec = COMMANDS.find(({ name }) => name === word)
+  if (spec) return spec
+  const names = COMMANDS.map(({ name }) => name)
+  const near = nearest(word, names)
+  const hint = near ? `did you mean ${near}?` : `there are: ${names.join(', ')}; see holdfast --help`
+  throw usageError(`there is no ${word.startsWith('-') ? 'option' : 'command'} ${shellWord(word)}; ${hint}`)
+}

@@ -6,6 +6,7 @@ export const REVOKE: CommandSpec = {
   summary: 'ask for <key> back, or free it by force',
   positionals: ['key'],
   required: 1,
+  choice: 'key',
   wraps: false,
   options: [
     { name: 'force', help: 'free it now; the old holder may still be working: exclusion is your risk' },
@@ -16,7 +17,7 @@ export const REVOKE: CommandSpec = {
   ],
   notes: [
     'Plain: the holder is told and its renewals are refused. The key stays taken until the holder lets go, or its ttl ends. A command under holdfast run gets TERM, then KILL after its grace.',
-    'Exit code 1 when nobody holds the key.',
+    'By force: asks first on a terminal, and tells who would be harmed; needs --yes elsewhere.',
   ],
   examples: [
     ['holdfast revoke nightly', 'the holder stops its command and lets go'],

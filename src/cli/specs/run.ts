@@ -6,6 +6,7 @@ export const RUN: CommandSpec = {
   summary: 'hold the lease on <key> while a command runs',
   positionals: ['key'],
   required: 1,
+  choice: 'key',
   wraps: true,
   options: [
     {
@@ -48,7 +49,6 @@ export const RUN: CommandSpec = {
   notes: [
     'The command gets HOLDFAST_KEY, HOLDFAST_FENCE and HOLDFAST_STORE in its environment, and your stdin, stdout, stderr and signals. It is never run through a shell.',
     "If the lease cannot be renewed, the command and everything it started gets TERM, then KILL, all of it dead before the lease can be another's; exit 76.",
-    "Exit codes: the command's own; 128+n if signal n ended it; 64 bad usage; 69 store unavailable; 75 held or not ready; 76 lost; 78 store unsafe; 126 not executable; 127 not found; 130 or 143 when a signal ended the wait.",
   ],
   examples: [
     ['holdfast run nightly -- ./backup.sh', 'one at a time; the second waits for the first'],

@@ -1,4 +1,4 @@
-import { type CommandSpec, HELP, JSON_OPTION, STORE } from './spec.js'
+import { type CommandSpec, HELP, JSON_OPTION, STORE, WATCH } from './spec.js'
 
 export const SHOW: CommandSpec = {
   name: 'show',
@@ -6,11 +6,13 @@ export const SHOW: CommandSpec = {
   summary: 'show who holds <key>; exit 1 when it is free',
   positionals: ['key'],
   required: 1,
+  choice: 'key',
   wraps: false,
-  options: [JSON_OPTION, ...STORE, HELP],
+  options: [...WATCH, JSON_OPTION, ...STORE, HELP],
   notes: ['For people and dashboards, never for decisions: the answer is old when it arrives.'],
   examples: [
-    ['holdfast show nightly', 'holder, fence, since when, time left'],
+    ['holdfast show nightly', 'who holds it, on which host, since when, and what to do next'],
     ['holdfast show --json nightly', 'one JSON object, or null when the key is free'],
+    ['holdfast show --watch nightly', 'stays, until Ctrl-C'],
   ],
 }
