@@ -1,6 +1,5 @@
 /** Looks again and again: a screen that stays for a person, a line or a block for each change for a program. */
-import { closeSync, constants, fstatSync, openSync } from 'node:fs'
-import { constants as os } from 'node:os'
+import { constants } from 'node:os'
 import { isatty } from 'node:tty'
 import { sleep, systemEnvironment } from '../environment.js'
 import { has, optionOf, type Parsed } from './args.js'
@@ -25,8 +24,6 @@ export interface Watched<T> {
 
 const DEFAULT_MS = 1_000
 const LEAST_MS = 100
-/** How soon the end of a reader is noticed. */
-const READER_MS = 1_000
 /** What a store that answered before may recover from. */
 const PASSING: readonly (number | null)[] = [EXIT.unavailable, EXIT.held, EXIT.unsafe]
 
@@ -43,16 +40,23 @@ export function intervalOf(parsed: Parsed): number | null {
   return ms
 }
 
-/** Until a signal ends it (128 + n), or nobody reads any more (0). A store that never answered is an error at once. */
+/** Until a signal ends it (128 + n), or there is a change and nobody reads any more (0). A store that never answered is an error at once. */
 export async function watch<T>(watched: Watched<T>, intervalMs: number, json: boolean): Promise<number> {
   const first = await watched.look()
-  return Promise.race([untilSignal(), new Watching(watched, intervalMs, json).run(first)])
+  const watching = new Watching(watched, intervalMs, json)
+  return Promise.race([untilSignal(() => watching.isWriting), watching.run(first)])
 }
 
-function untilSignal(): Promise<number> {
+/** Node does not end while a write is stuck in a pipe whose reader stalls; the signal itself ends that, too. */
+function untilSignal(isWriting: () => boolean): Promise<number> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const)
-      process.once(signal, () => resolve(exitOfSignal(os.signals[signal])))
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) {
+      process.once(signal, () => {
+        if (!isWriting()) return resolve(exitOfSignal(constants.signals[signal]))
+        process.removeAllListeners(signal)
+        process.kill(process.pid, signal)
+      })
+    }
   })
 }
 
@@ -66,6 +70,7 @@ class Watching<T> {
   /** Since when, on the wall clock, and why there is no answer. */
   #trouble: { readonly since: number; readonly why: string } | null = null
   #told: string | null = null
+  isWriting = false
 
   constructor(watched: Watched<T>, intervalMs: number, json: boolean) {
     this.#watched = watched
@@ -76,7 +81,8 @@ class Watching<T> {
 
   async run(first: T): Promise<number> {
     let answer = first
-    while ((await this.#show(answer)) && (await this.#pause())) {
+    while (await this.#show(answer)) {
+      await this.#pause()
       const next = await this.#look()
       if (next) answer = next.answer
     }
@@ -107,8 +113,13 @@ class Watching<T> {
     const identity = JSON.stringify(this.#watched.identity(answer))
     if (identity === this.#told) return true
     this.#told = identity
-    if (this.#json) return print(`${JSON.stringify(this.#watched.json(answer))}\n`)
-    return print(`${isoTime(this.#clock.wall())}\n${this.#watched.text(answer, null)}\n`)
+    const text = this.#json
+      ? JSON.stringify(this.#watched.json(answer))
+      : `${isoTime(this.#clock.wall())}\n${this.#watched.text(answer, null)}`
+    this.isWriting = true
+    const goesOn = await print(`${text}\n`)
+    this.isWriting = false
+    return goesOn
   }
 
   #page(answer: T): string {
@@ -121,25 +132,8 @@ class Watching<T> {
     return `${head}\n${trouble ?? ''}\n${text(answer, terminalSize()?.columns ?? null)}`
   }
 
-  /** Gives whether somebody still reads. */
-  async #pause(): Promise<boolean> {
-    const until = this.#clock.now() + this.#intervalMs
+  async #pause(): Promise<void> {
     this.#wake = new AbortController()
-    const { signal } = this.#wake
-    for (let left = this.#intervalMs; left > 0 && !signal.aborted; left = until - this.#clock.now()) {
-      await sleep(this.#clock, Math.min(left, READER_MS), { signal, keepAlive: true })
-      if (!hasReader()) return false
-    }
-    return true
-  }
-}
-
-/** A pipe that nobody reads any more cannot be opened; on Linux that shows without writing to it. */
-function hasReader(): boolean {
-  try {
-    if (fstatSync(1).isFIFO()) closeSync(openSync('/proc/self/fd/1', constants.O_WRONLY | constants.O_NONBLOCK))
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ENXIO'
+    await sleep(this.#clock, this.#intervalMs, { signal: this.#wake.signal, keepAlive: true })
   }
 }

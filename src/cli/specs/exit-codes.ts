@@ -15,7 +15,7 @@ export const EXIT_CODES: readonly ExitCode[] = [
     code: '128 + n',
     of: ['run', 'ls', 'show', 'revoke'],
     meaning:
-      'signal n ended the command of `run` (143: TERM, 137: KILL), or ended a wait, a `--watch` or a question (130: Ctrl-C)',
+      'signal n ended the command of `run` (143: TERM, 137: KILL), or ended a wait, a `--watch` or a question (130: Ctrl-C, 129: the terminal went, 131, 143)',
   },
   { code: `${EXIT.ok}`, of: ['ls', 'show', 'revoke', 'completion', 'help'], meaning: 'done' },
   {

@@ -39,10 +39,26 @@ export const RUN: CommandSpec = {
     },
     { name: 'label', value: 'TEXT', help: 'who you are, for people (default: host:pid)' },
     {
+      name: 'cgroup',
+      help: 'put the command into a control group of its own, which nothing it starts can leave (Linux; needs a delegated group)',
+    },
+    {
       name: 'no-inherit-store',
       help: 'the command does not learn which store was asked; a nested holdfast then refuses to guess',
     },
+    {
+      name: 'metrics-file',
+      value: 'FILE',
+      choice: 'file',
+      help: "write how it went into FILE (*.prom), for node_exporter's textfile collector",
+    },
     { name: 'quiet', help: 'no progress on stderr, only errors' },
+    {
+      name: 'json-log',
+      value: 'FILE',
+      choice: 'file',
+      help: "append what happens as lines of JSON; the last one tells the outcome from the command's own exit code",
+    },
     ...STORE,
     HELP,
   ],
