@@ -5,8 +5,8 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { bundle } from './bundle.js'
 import { manualPage } from '../src/cli/man.js'
+import { bundle } from './bundle.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 

@@ -5,7 +5,7 @@ import { suggest, type Target } from './connect.js'
 import { formatDuration } from './duration.js'
 import { type Column, table } from './layout.js'
 import { printable } from './output.js'
-import { isoTime, fullTime } from './wall-time.js'
+import { fullTime, isoTime } from './wall-time.js'
 
 const COLUMNS: readonly Column[] = [
   { head: 'KEY', flexible: true },

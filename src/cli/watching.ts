@@ -44,7 +44,11 @@ export function intervalOf(parsed: Parsed): number | null {
 export async function watch<T>(watched: Watched<T>, intervalMs: number, json: boolean): Promise<number> {
   const first = await watched.look()
   const watching = new Watching(watched, intervalMs, json)
-  return Promise.race([untilSignal(() => watching.isWriting), watching.run(first)])
+  try {
+    return await Promise.race([untilSignal(() => watching.isWriting), watching.run(first)])
+  } finally {
+    watching.close()
+  }
 }
 
 /** Node does not end while a write is stuck in a pipe whose reader stalls; the signal itself ends that, too. */
@@ -87,6 +91,10 @@ class Watching<T> {
       if (next) answer = next.answer
     }
     return EXIT.ok
+  }
+
+  close(): void {
+    this.#screen?.close()
   }
 
   async #look(): Promise<{ readonly answer: T } | null> {
