@@ -1,10 +1,11 @@
 /**
  * What `tsc` leaves to do: it never removes the output of a source file that is gone, so a deleted test would go on
- * running; and it makes of the command neither one file nor an executable one.
+ * running; it makes of the command neither one file nor an executable one; and it writes no manual page.
  */
-import { chmodSync, existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { manualPage } from '../src/cli/man.js'
 import { bundle } from './bundle.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -23,11 +24,13 @@ function sweep(folder: string): void {
   if (readdirSync(built).length === 0) rmdirSync(built)
 }
 
-function makeCommandsExecutable(): void {
-  const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { bin: Record<string, string> }
-  for (const file of Object.values(bin)) chmodSync(join(root, file), 0o755)
+const { bin, man, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  bin: Record<string, string>
+  man: string
+  version: string
 }
 
 sweep('.')
 await bundle(root)
-makeCommandsExecutable()
+for (const file of Object.values(bin)) chmodSync(join(root, file), 0o755)
+writeFileSync(join(root, man), manualPage(version))

@@ -50,7 +50,7 @@ const ourTool = (name: string, args: string[]) => run(join(root, 'node_modules/.
 test('the tarball holds what ships and nothing else', () => {
   const strange = packed.filter(
     (path) =>
-      !/^(?:package\.json|README\.md|LICENSE|dist\/src\/(?!cli\/).+\.(?:js|d\.ts)|dist\/bundle\/cli\/(?:[\w-]*main\.js|package\.json))$/.test(
+      !/^(?:package\.json|README\.md|LICENSE|dist\/src\/(?!cli\/).+\.(?:js|d\.ts)|dist\/bundle\/cli\/(?:[\w-]*main\.js|holdfast\.1|package\.json))$/.test(
         path,
       ),
   )

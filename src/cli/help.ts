@@ -1,4 +1,5 @@
 import { COMMANDS, type CommandSpec, type OptionSpec } from './commands.js'
+import { EXIT_CODES } from './specs/exit-codes.js'
 
 const WIDTH = 100
 
@@ -9,11 +10,7 @@ export function overview(): string {
     'holdfast: leases that stay true when processes are killed, paused or cut off',
     '',
     'Usage:',
-    ...columns([
-      ...rows,
-      ['holdfast <command> --help', 'options, exit codes, examples'],
-      ['holdfast --version', 'the version'],
-    ]),
+    ...columns([...rows, ['holdfast --version', 'the version']]),
     '',
     'Example:',
     '  holdfast run nightly -- ./backup.sh',
@@ -31,11 +28,19 @@ export function helpOf(spec: CommandSpec): string {
     ...columns(spec.options.map((option): [string, string] => [flags(option), option.help])),
     '',
     ...spec.notes.flatMap((note) => [...wrap(note, WIDTH), '']),
+    'Exit codes:',
+    ...columns(exitCodesOf(spec).map(({ code, meaning }): [string, string] => [code, plain(meaning)])),
+    '',
     'Examples:',
     ...spec.examples.flatMap(([line, what]) => [`  ${line}`, `      ${what}`]),
     '',
   ].join('\n')
 }
+
+export const exitCodesOf = ({ name }: CommandSpec) => EXIT_CODES.filter(({ of }) => of?.includes(name) ?? true)
+
+/** Backquotes are for pages that can show code as such. */
+const plain = (text: string): string => text.replaceAll('`', '')
 
 function flags({ name, short, value, repeatable }: OptionSpec): string {
   return `${short ? `-${short}, ` : '    '}--${name}${value ? ` ${value}` : ''}${repeatable ? ' …' : ''}`
@@ -50,7 +55,7 @@ function columns(rows: readonly (readonly [string, string])[]): string[] {
   )
 }
 
-function wrap(text: string, width: number): string[] {
+export function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {
     const line = lines.at(-1)

@@ -1,12 +1,9 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { has, type Parsed, parse } from './args.js'
-import { COMMANDS } from './commands.js'
-import { EXIT, exitCodeOf, usageError } from './exit.js'
-import { helpOf, overview } from './help.js'
-import { nearest } from './nearest.js'
+import { commandNamed } from './commands.js'
+import { EXIT, exitCodeOf } from './exit.js'
 import { flushed, print, printError, say } from './output.js'
-import { shellWord } from './shell.js'
 
 /** How long the end of holdfast waits for a reader of its messages. */
 const FLUSH_MS = 2_000
@@ -18,32 +15,24 @@ const HANDLERS: Record<string, () => Promise<(parsed: Parsed) => Promise<number>
   ls: async () => (await import('./commands/ls.js')).ls,
   show: async () => (await import('./commands/show.js')).show,
   revoke: async () => (await import('./commands/revoke.js')).revoke,
+  completion: async () => (await import('./commands/completion.js')).completion,
+  help: async () => (await import('./commands/help.js')).help,
 }
 
 async function main(argv: readonly string[]): Promise<number> {
   const [first, ...rest] = argv
   if (first === undefined) {
-    await printError(overview())
+    await printError((await import('./help.js')).overview())
     return EXIT.usage
   }
   if (first === '--version') return shown(`${version()}\n`)
-  if (first === '--help' || first === '-h') return shown(overview())
-  if (first === 'help') return rest[0] === undefined ? shown(overview()) : shown(helpOf(commandNamed(rest[0])))
+  if (first === '--help' || first === '-h') return shown((await import('./help.js')).overview())
   const spec = commandNamed(first)
   const parsed = parse(spec, rest)
-  if (has(parsed, 'help')) return shown(helpOf(spec))
+  if (has(parsed, 'help')) return shown((await import('./help.js')).helpOf(spec))
   const handler = await HANDLERS[spec.name]?.()
   if (!handler) throw new Error(`no handler for ${spec.name}`)
   return handler(parsed)
-}
-
-function commandNamed(word: string) {
-  const spec = COMMANDS.find(({ name }) => name === word)
-  if (spec) return spec
-  const names = COMMANDS.map(({ name }) => name)
-  const near = nearest(word, names)
-  const hint = near ? `did you mean ${near}?` : `there are: ${names.join(', ')}; see holdfast --help`
-  throw usageError(`there is no ${word.startsWith('-') ? 'option' : 'command'} ${shellWord(word)}; ${hint}`)
 }
 
 async function shown(text: string): Promise<number> {

@@ -60,12 +60,14 @@ export function showStatus(text: string | null): void {
 }
 
 /**
- * Data that was asked for, on stdout. A reader that has gone (`| head -1`) is no error: it has what it wanted.
+ * Data that was asked for, on stdout. A reader that has gone (`| head -1`) is no error: it has what it wanted. Gives
+ * whether there is still one.
  * @throws CliError (exit 74) when not all of it could be written: half an answer must not pass for one.
  */
-export async function print(text: string): Promise<void> {
+export async function print(text: string): Promise<boolean> {
   const error = await writeAll(1, Buffer.from(text))
-  if (!error || error.code === 'EPIPE') return
+  if (!error) return true
+  if (error.code === 'EPIPE') return false
   throw new CliError(`could not write to stdout (${error.code}); the output is incomplete`, {
     exitCode: EXIT.output,
     cause: error,

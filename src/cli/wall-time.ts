@@ -9,6 +9,17 @@ export function localTime(wallMs: number, nowMs: number): string {
   return day === parts(nowMs)[0] ? time : `${day} ${time}`
 }
 
+/** `05:06:07` */
+export const clockTime = (wallMs: number): string => parts(wallMs)[1]
+
+/** `2026-03-04 05:06:07 +0100` */
+export function fullTime(wallMs: number): string {
+  const minutes = -new Date(wallMs).getTimezoneOffset()
+  const two = (number: number) => String(number).padStart(2, '0')
+  const size = Math.abs(minutes)
+  return `${parts(wallMs).join(' ')} ${minutes < 0 ? '-' : '+'}${two(Math.floor(size / 60))}${two(size % 60)}`
+}
+
 function parts(wallMs: number): [day: string, time: string] {
   const at = new Date(wallMs)
   const two = (number: number) => String(number).padStart(2, '0')

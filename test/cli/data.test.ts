@@ -79,10 +79,12 @@ describe('who holds what', () => {
     assert.equal(code, 0)
     assert.match(
       stdout,
-      /^key +job:a\nstate +held\nholder +one\nheld for +\S+\nttl left +\S+\nfence +\d+\nstore +\S+leases\.db\nto end it +holdfast revoke job:a\n$/,
+      /^key +job:a\nstate +held\nholder +one\nhost +this one \(\S+\)\nheld for +\S+\nsince +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+\nttl left +\S+\nfence +\d+\nstore +\S+leases\.db\nnext +to ask for it back: holdfast revoke job:a\n$/,
     )
     const json = JSON.parse((await cli.run(['show', '--json', 'job:a'])).stdout) as Record<string, unknown>
-    assert.deepEqual([json.key, json.label, typeof json.fence], ['job:a', 'one', 'string'])
+    assert.deepEqual([json.key, json.label, typeof json.fence, json.store], ['job:a', 'one', 'string', cli.db])
+    const since = Date.parse(String(json.since))
+    assert.ok(Math.abs(Date.now() - Number(json.heldForMs) - since) < 5_000, String(json.since))
   })
 
   test('another namespace sees nothing', async () => {

@@ -1,12 +1,12 @@
-import { createInterface } from 'node:readline/promises'
+import { createInterface } from 'node:readline'
 import { isatty } from 'node:tty'
 import type { Leases } from '../../leases.js'
 import type { RevokeOutcome, Store } from '../../store.js'
 import { has, type Parsed } from '../args.js'
 import { suggest, type Target, targetOf } from '../connect.js'
 import { EXIT, usageError } from '../exit.js'
-import { print, printable, say } from '../output.js'
-import { holdingLine } from '../table.js'
+import { holdingLine } from '../holding-line.js'
+import { print, printable, printError, say } from '../output.js'
 import { keyOf, withLeases } from './common.js'
 
 /** `holdfast revoke`: an operator's hand. Exit 1 when there is nothing to take back. */
@@ -14,12 +14,16 @@ export async function revoke(parsed: Parsed): Promise<number> {
   const key = keyOf(parsed)
   const target = targetOf(parsed)
   const force = has(parsed, 'force')
-  const ask = async (leases: Leases, store: Store): Promise<RevokeOutcome> => {
+  const ask = async (leases: Leases, store: Store): Promise<RevokeOutcome | 'declined'> => {
     refuseWhatItCannot(store, force, key, target)
-    if (force && !has(parsed, 'yes')) await confirm(leases, key)
+    if (force && !has(parsed, 'yes') && !(await isMeant(leases, key))) return 'declined'
     return leases.revoke(key, { force })
   }
   const outcome = await withLeases(target, ask)
+  if (outcome === 'declined') {
+    say(`nothing was changed; to ask its holder instead: ${suggest(target, 'revoke', key)}`)
+    return EXIT.no
+  }
   if (has(parsed, 'json'))
     await print(
       `${JSON.stringify({ key, outcome: outcome.kind, ...('alsoFreed' in outcome && { alsoFreed: outcome.alsoFreed }) })}\n`,
@@ -35,19 +39,38 @@ function refuseWhatItCannot(store: Store, force: boolean, key: string, target: T
   )
 }
 
-async function confirm(leases: Leases, key: string): Promise<void> {
+/** Asks a person, again if another holder has the key by the time of the answer: that one was not spoken of. */
+async function isMeant(leases: Leases, key: string): Promise<boolean> {
   if (!isatty(0) || !isatty(2))
     throw usageError('--force frees the key while its holder may be working; say --yes if that is meant')
-  const holding = await leases.inspect(key)
-  if (!holding) return
-  const prompt = createInterface({ input: process.stdin, output: process.stderr })
+  for (let spokenOf: bigint | null = null; ; ) {
+    const holding = await leases.inspect(key)
+    if (!holding || holding.fence === spokenOf) return true
+    const again = spokenOf === null ? '' : 'meanwhile '
+    const who = holding.label === undefined ? 'its holder' : holding.label
+    const harm =
+      holding.state === 'kept'
+        ? 'What its last holder wrote may still be on its way'
+        : `${who} may still be working, and another could begin beside it`
+    const question = `${again}${holdingLine(holding)}. ${harm}. Free it now? [y/N] `
+    if (!/^y(es)?$/i.test((await answerTo(`holdfast: ${printable(question)}`)).trim())) return false
+    spokenOf = holding.fence
+  }
+}
+
+/**
+ * A line from the terminal, which edits it: in Node's own editing mode Ctrl-C would end the reading, not the command. No
+ * line (Ctrl-D) is an empty one.
+ */
+async function answerTo(question: string): Promise<string> {
+  await printError(question)
+  const lines = createInterface({ input: process.stdin, terminal: false })
   try {
-    const question = `${holdingLine(holding)}. Its holder may still be working: two may work at once. Free it now? [y/N] `
-    const answer = await prompt.question(`holdfast: ${printable(question)}`)
-    if (!/^y(es)?$/i.test(answer.trim()))
-      throw usageError(`nothing was changed; to ask its holder instead, leave out --force`)
+    for await (const line of lines) return line
+    await printError('\n')
+    return ''
   } finally {
-    prompt.close()
+    lines.close()
   }
 }
 
