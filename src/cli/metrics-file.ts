@@ -1,44 +1,42 @@
 import { closeSync, openSync, readFileSync, renameSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { systemEnvironment } from '../environment.js'
-import { LeaseError, StoreError } from '../errors.js'
 import type { Observe } from '../events.js'
-import { CliError, EXIT, exitCodeOf, usageError } from './exit.js'
+import { CliError, EXIT, usageError } from './exit.js'
 import { say } from './output.js'
-import { type Outcome, RunMetrics } from './run-metrics.js'
+import type { Outcome } from './report.js'
+import { RunMetrics } from './run-metrics.js'
 import { parse, textOf, type Values } from './textfile.js'
 
 const SUFFIX = '.prom'
 /** Mistakes of whoever named the file. A full disk, for one, is none: that must not keep a job from running. */
 const MISTAKES = ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ELOOP', 'ENAMETOOLONG']
 
+export interface MetricsFile {
+  readonly observe: Observe
+  /** However the run went. What fails here is said, and changes nothing. */
+  write(outcome: Outcome, exitCode: number): void
+}
+
 /**
- * Runs, and writes how it went into a file for node_exporter's textfile collector, however it went. Whether that file
- * can be written is found out first; what then fails is said, and changes nothing.
+ * How a run goes, for node_exporter's textfile collector.
+ * @throws a usage error where the file could not be written.
  */
-export async function withMetricsFile(
-  given: string,
-  key: string,
-  work: (observe: Observe) => Promise<number>,
-): Promise<number> {
+export function metricsFile(given: string, key: string): MetricsFile {
   const path = checked(given)
   const metrics = new RunMetrics({ file: basename(path, SUFFIX), key }, systemEnvironment().clock)
-  const write = (outcome: Outcome, exitCode: number) => {
-    try {
-      replace(path, textOf(metrics.families(outcome, exitCode, readBefore(path))))
-    } catch (error) {
-      say(`could not write the metrics into ${quote(given)} (${codeOf(error)}): they are those of an earlier run`)
-    }
-  }
-  try {
-    const exitCode = await work((event) => metrics.seen(event))
-    write(metrics.outcomeOf(exitCode), exitCode)
-    return exitCode
-  } catch (error) {
-    const exitCode = exitCodeOf(error) ?? EXIT.software
-    // Refused before anything was asked of a store: no run.
-    if (exitCode !== EXIT.usage) write(outcomeOfError(error), exitCode)
-    throw error
+  return {
+    observe: (event) => metrics.seen(event),
+    write: (outcome, exitCode) => {
+      // Refused before anything was asked of a store: no run.
+      if (outcome === 'usage') return
+      const how = outcome === 'completed' && exitCode !== EXIT.ok ? 'failed' : outcome
+      try {
+        replace(path, textOf(metrics.families(how, exitCode, readBefore(path))))
+      } catch (error) {
+        say(`could not write the metrics into ${quote(given)} (${codeOf(error)}): they are those of an earlier run`)
+      }
+    },
   }
 }
 
@@ -103,21 +101,6 @@ function newFile(folder: string, text: string): string {
     closeSync(file)
   }
   return path
-}
-
-const OUTCOMES: Record<string, Outcome> = {
-  ERR_LEASE_HELD: 'held',
-  ERR_LEASE_NOT_READY: 'not-ready',
-  ERR_LEASE_UNAVAILABLE: 'unavailable',
-  ERR_LEASE_LOST: 'lost',
-  ERR_LEASE_UNSAFE: 'unsafe',
-}
-
-function outcomeOfError(error: unknown): Outcome {
-  if (error instanceof StoreError) return 'unavailable'
-  const known = error instanceof LeaseError ? OUTCOMES[error.code] : undefined
-  if (known !== undefined) return known
-  return error instanceof Error && error.cause !== undefined ? outcomeOfError(error.cause) : 'fault'
 }
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? String(error)

@@ -94,6 +94,10 @@ export class Report {
     }
   }
 
+  get outcome(): Outcome {
+    return this.#outcome
+  }
+
   started(pid: number | null): void {
     this.#commandPid = pid
     this.#write('started', { commandPid: pid })

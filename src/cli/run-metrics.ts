@@ -1,13 +1,13 @@
 import type { Clock } from '../environment.js'
 import type { LeaseEvent } from '../events.js'
 import { METRICS, type Metric, samplesOf } from '../metrics/table.js'
-import { EXIT } from './exit.js'
 import { Tally } from './tally.js'
 import { type Family, type Labels, seriesOf, type Values } from './textfile.js'
 
 const OUTCOMES = [
   'completed',
   'failed',
+  'not-started',
   'lost',
   'held',
   'not-ready',
@@ -16,7 +16,8 @@ const OUTCOMES = [
   'interrupted',
   'fault',
 ] as const
-export type Outcome = (typeof OUTCOMES)[number]
+/** As `--json-log` tells them; a command that ended by itself has `completed` or `failed`. */
+export type RunOutcome = (typeof OUTCOMES)[number]
 
 const gauge = (name: string, help: string) => ({ name, help, type: 'gauge' }) as const satisfies Metric
 const outcome = { name: 'outcome', values: OUTCOMES }
@@ -70,16 +71,8 @@ export class RunMetrics {
     }
   }
 
-  /** How it went, where it threw no error. */
-  outcomeOf(exitCode: number): Outcome {
-    // Held, and that is no failure, and not to be talked about: that ends without an error too.
-    if (!this.#acquired) return exitCode === 0 ? 'held' : 'interrupted'
-    if (exitCode === EXIT.lost) return 'lost'
-    return exitCode === 0 ? 'completed' : 'failed'
-  }
-
   /** What to write, given what the file says so far. */
-  families(outcome: Outcome, exitCode: number, before: Values): Family[] {
+  families(outcome: RunOutcome, exitCode: number, before: Values): Family[] {
     const { runs, success, ...last } = RUN_METRICS
     const end = this.#clock.wall() / 1000
     const waited = (this.#clock.now() - this.#startedAt) / 1000
@@ -105,7 +98,7 @@ export class RunMetrics {
     ]
   }
 
-  #outcomes(outcome: Outcome): Values {
+  #outcomes(outcome: RunOutcome): Values {
     const { name } = RUN_METRICS.outcome
     return new Map(
       OUTCOMES.map((each) => [seriesOf(name, { ...this.#labels, outcome: each }), Number(each === outcome)]),

@@ -142,7 +142,7 @@ describe('every outcome, with its exit code', () => {
       assert.equal(job.value('holdfast_last_success_timestamp_seconds'), 0)
     }
     const job = new Job()
-    await exits(job, [job.name, '--', 'no-such-command'], 127, 'failed')
+    await exits(job, [job.name, '--', 'no-such-command'], 127, 'not-started')
     assert.equal(job.value('holdfast_last_run_exit_code'), 127)
   })
 

@@ -13,6 +13,7 @@ import { CliError, EXIT, exitCodeOf, exitOfSignal, nameOfSignal, usageError } fr
 import { hold } from '../hold.js'
 import { holdingLine } from '../holding-line.js'
 import type { Journal } from '../journal.js'
+import type { MetricsFile } from '../metrics-file.js'
 import { leaveStderrAlone } from '../output.js'
 import { type Plan, planOf } from '../plan.js'
 import { askedText, Progress } from '../progress.js'
@@ -37,8 +38,10 @@ interface Request {
 export async function run(parsed: Parsed): Promise<number> {
   const report = new Report(await journalOf(parsed), systemEnvironment().clock, parsed.positionals[0] ?? null)
   let exitCode: number = EXIT.software
+  let metrics: MetricsFile | undefined
   try {
-    exitCode = await measured(parsed, report)
+    metrics = await metricsOf(parsed)
+    exitCode = await runOnce(parsed, report, metrics)
     return exitCode
   } catch (error) {
     const known = exitCodeOf(error)
@@ -46,6 +49,7 @@ export async function run(parsed: Parsed): Promise<number> {
     report.failed(error, known)
     throw error
   } finally {
+    metrics?.write(report.outcome, exitCode)
     await report.conclude(exitCode)
   }
 }
@@ -56,15 +60,13 @@ async function journalOf(parsed: Parsed): Promise<Journal | null> {
   return path === undefined ? null : (await import('../journal.js')).openJournal(path)
 }
 
-async function measured(parsed: Parsed, report: Report): Promise<number> {
-  refuseMangledArguments(process.argv)
-  const file = optionOf(parsed, 'metrics-file')
-  if (file === undefined) return runOnce(parsed, report)
-  const { withMetricsFile } = await import('../metrics-file.js')
-  return withMetricsFile(file, parsed.positionals[0] ?? '', (observe) => runOnce(parsed, report, observe))
+async function metricsOf(parsed: Parsed): Promise<MetricsFile | undefined> {
+  const path = optionOf(parsed, 'metrics-file')
+  return path === undefined ? undefined : (await import('../metrics-file.js')).metricsFile(path, keyOf(parsed))
 }
 
-async function runOnce(parsed: Parsed, report: Report, measure?: Observe): Promise<number> {
+async function runOnce(parsed: Parsed, report: Report, metrics: MetricsFile | undefined): Promise<number> {
+  refuseMangledArguments(process.argv)
   const request = requestOf(parsed)
   const { key, target, lengths, waitMs, quiet } = request
   report.asks({ namespace: target.namespace ?? DEFAULTS.namespace, key, store: target.place }, waitMs > 0)
@@ -76,10 +78,10 @@ async function runOnce(parsed: Parsed, report: Report, measure?: Observe): Promi
   const progress = new Progress(target, key, () => leases.inspect(key), { quiet, waitMs })
   const observe: Observe = (event) => {
     report.seen(event)
+    metrics?.observe(event)
     progress.seen(event)
   }
   const leases: Leases = asUsage(() => createLeases(store, { ...leasesOptions(request), observe }))
-  if (measure) leases.observe(measure)
   // What could not be released was said already, and lingers up to its ttl.
   const close = () => leases.close().catch(() => {})
   try {
