@@ -1,9 +1,12 @@
-import type { Environment } from '../environment.js'
+import type { Environment, Timer } from '../environment.js'
 import type { Lease } from '../lease.js'
 import type { Plan } from './plan.js'
 import { canSeeProcesses, readProcess } from './processes.js'
 import type { Tree, TreeRoot } from './tree.js'
 import { Watchdog } from './watchdog.js'
+
+/** A command that ends sooner spares the store a renewal. */
+const SHARE_AFTER_MS = 100
 
 /** Keeps the watchdog informed of one lease and its command, and the store of who keeps the lease alive. */
 export class WatchdogLink {
@@ -15,6 +18,7 @@ export class WatchdogLink {
   /** On the clock that the host's processes share. */
   #deadline = 0
   #killAt: number | null = null
+  #sharing: Timer | undefined
   onActing: () => void = () => {}
 
   /** Begins before the command does: whatever carries the cookie is its business from then on. */
@@ -32,7 +36,7 @@ export class WatchdogLink {
   begin(tree: Tree): void {
     this.#root = tree.root
     this.#tell()
-    this.#share()
+    this.#sharing = this.#environment.clock.timer(SHARE_AFTER_MS, () => this.#share())
   }
 
   renewed(): void {
@@ -47,6 +51,7 @@ export class WatchdogLink {
   }
 
   stop(): Promise<void> {
+    this.#sharing?.cancel()
     return this.#watchdog.stop()
   }
 

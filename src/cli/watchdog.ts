@@ -94,8 +94,8 @@ export class Watchdog {
   }
 }
 
-/** Not the folder, which may be unmounted, nor Node's options, which are meant for somebody else. */
+/** Not the folder, which may be unmounted, nor what Node reads at its start: it is meant for somebody else. */
 function common() {
-  const { NODE_OPTIONS: _, NODE_V8_COVERAGE: __, ...env } = process.env
+  const { NODE_OPTIONS, NODE_V8_COVERAGE, NODE_EXTRA_CA_CERTS, ...env } = process.env
   return { cwd: '/', detached: true, env }
 }
