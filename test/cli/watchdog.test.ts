@@ -1,7 +1,10 @@
 /** A command never outlives its lease, whatever becomes of holdfast. */
 import assert from 'node:assert/strict'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { companions, judge, LOSSES, type Loss, round } from '../support/run-losses.js'
+import { setTimeout as delay } from 'node:timers/promises'
+import { companions, failingLocks, judge, LOSSES, type Loss, round } from '../support/run-losses.js'
 import { alive, bench, eventually, FAMILY, pidsIn } from './support.js'
 
 const cli = bench()
@@ -34,6 +37,26 @@ describe('B208, B210: the whole family is dead before the next command starts', 
     assert.throws(() => judge('all', seen), /command.+still ran/)
   })
 })
+
+for (const [ttl, ms] of [
+  ['3s', 1_000],
+  ['2s', 667],
+] as const) {
+  test(`--ttl ${ttl}: one heartbeat that is answered after a third of it kills nobody`, async () => {
+    const fault = join(cli.folder, `slow-${ms}`)
+    const env = { LD_PRELOAD: failingLocks(cli), FAILING_LOCKS: fault }
+    const script = `echo up; sleep ${(ms * 4) / 1_000}; echo done`
+    const runner = cli.start(['run', '--ttl', ttl, `slow ${ms}`, '--', 'sh', '-c', script], { env })
+    await runner.saw(/up/)
+    // After the renewal that tells the store of the command.
+    await delay(300)
+    writeFileSync(fault, `slow ${ms}`)
+    const { code, stdout, stderr } = await runner.ended
+    assert.ok(!existsSync(fault), 'the control: it was slow')
+    assert.deepEqual([code, stdout], [0, 'up\ndone\n'], stderr)
+    assert.doesNotMatch(stderr, /TERM|KILL/)
+  })
+}
 
 /** Looks at the flags of its stderr without a pause, and says at its end how often it did not block. */
 const SAMPLER = `

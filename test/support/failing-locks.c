@@ -1,6 +1,7 @@
 /*
  * Loaded into one process (LD_PRELOAD): its file locks hang for ever, or fail with EIO, once the file named by
- * FAILING_LOCKS exists and says "hang" or "error". What SQLite sees of a dead disk; nobody else sees anything of it.
+ * FAILING_LOCKS exists and says "hang" or "error"; or one of them takes long, where it says "slow" and how many
+ * milliseconds. What SQLite sees of a dead or busy disk; nobody else sees anything of it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,8 +17,13 @@ static int must_fail(int command) {
   const char *path = getenv("FAILING_LOCKS");
   FILE *file = path ? fopen(path, "r") : NULL;
   if (!file) return 0;
-  int how = fgetc(file);
+  int how = fgetc(file), ms = 0;
+  if (how == 's') fscanf(file, "low %d", &ms);
   fclose(file);
+  if (ms > 0) {
+    unlink(path);
+    usleep(ms * 1000);
+  }
   while (how == 'h') pause();
   return how == 'e';
 }

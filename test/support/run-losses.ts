@@ -36,7 +36,7 @@ export interface Round {
 }
 
 /** A library that makes the file locks of one process fail. */
-function failingLocks(bench: Bench): string {
+export function failingLocks(bench: Bench): string {
   const shim = join(bench.folder, 'failing-locks.so')
   if (!existsSync(shim)) execFileSync('cc', ['-shared', '-fPIC', '-o', shim, source('failing-locks.c'), '-ldl'])
   return shim
