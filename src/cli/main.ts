@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { has, type Parsed, parse } from './args.js'
 import { commandNamed } from './commands.js'
 import { EXIT, exitCodeOf } from './exit.js'
-import { flushed, print, printError, say } from './output.js'
+import { flushed, print, printError, say } from './text/output.js'
 
 /** How long the end of holdfast waits for a reader of its messages. */
 const FLUSH_MS = 2_000
@@ -56,7 +56,7 @@ function failed(error: unknown): number {
 
 async function exit(code: number): Promise<never> {
   await flushed(FLUSH_MS)
-  const { leaveTerminal } = await import('./leave-terminal.js')
+  const { leaveTerminal } = await import('./process/leave-terminal.js')
   leaveTerminal(code)
   process.exit(code)
 }
@@ -67,7 +67,7 @@ let hasCrashed = false
 async function crashed(error: unknown): Promise<void> {
   if (hasCrashed) return
   hasCrashed = true
-  const { killEverything } = await import('./hold.js')
+  const { killEverything } = await import('./run/hold.js')
   await killEverything()
   await exit(failed(error))
 }

@@ -1,4 +1,4 @@
-import { printable } from './output.js'
+import { printable } from './text/output.js'
 
 /** A word as one would type it in a shell, safe to paste and to show. */
 export function shellWord(word: string): string {

@@ -1,8 +1,8 @@
 import type { Environment, Timer } from '../environment.js'
 import type { Lease } from '../lease.js'
-import type { Plan } from './plan.js'
-import { canSeeProcesses, readProcess } from './processes.js'
-import type { Tree, TreeRoot } from './tree.js'
+import { canSeeProcesses, readProcess } from './process/processes.js'
+import type { Tree, TreeRoot } from './process/tree.js'
+import type { Plan } from './run/plan.js'
 import { Watchdog } from './watchdog.js'
 
 /** A command that ends sooner spares the store a renewal. */

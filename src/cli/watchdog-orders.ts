@@ -1,5 +1,5 @@
-import type { Plan } from './plan.js'
-import type { TreeRoot } from './tree.js'
+import type { TreeRoot } from './process/tree.js'
+import type { Plan } from './run/plan.js'
 
 /**
  * All that a watchdog must know, sent whole each time something has changed: whoever reads the last line knows

@@ -4,8 +4,8 @@ import { parse } from '../../src/cli/args.js'
 import { COMMANDS, type CommandSpec } from '../../src/cli/commands.js'
 import { CliError } from '../../src/cli/exit.js'
 import { helpOf, overview } from '../../src/cli/help.js'
-import { printable } from '../../src/cli/output.js'
 import { shellWord } from '../../src/cli/shell.js'
+import { printable } from '../../src/cli/text/output.js'
 import { bench } from './support.js'
 
 const spec = (name: string): CommandSpec => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatDuration, parseDuration, parseDurationOrForever, writtenDuration } from '../../src/cli/duration.js'
 import { CliError } from '../../src/cli/exit.js'
+import { formatDuration, parseDuration, parseDurationOrForever, writtenDuration } from '../../src/cli/text/duration.js'
 
 const good: [string, number][] = [
   ['500ms', 500],

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseDuration } from '../../src/cli/duration.js'
 import { CliError } from '../../src/cli/exit.js'
-import { type Plan, planOf, stepAt } from '../../src/cli/plan.js'
+import { type Plan, planOf, stepAt } from '../../src/cli/run/plan.js'
+import { parseDuration } from '../../src/cli/text/duration.js'
 import { DEFAULTS } from '../../src/options.js'
 import { deadlineOf } from '../../src/validity.js'
 

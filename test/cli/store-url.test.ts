@@ -3,7 +3,13 @@ import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { CliError } from '../../src/cli/exit.js'
-import { KNOWN_SCHEMES, parseStoreUrl, redactUrl, type StoreDescription, sqliteUrl } from '../../src/cli/store-url.js'
+import {
+  KNOWN_SCHEMES,
+  parseStoreUrl,
+  redactUrl,
+  type StoreDescription,
+  sqliteUrl,
+} from '../../src/cli/target/store-url.js'
 
 const host = (name: string, port: number) => ({ host: name, port })
 

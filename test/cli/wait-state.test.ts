@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fitted } from '../../src/cli/live-terminal.js'
-import { type AttemptEvent, Reminders, WaitState } from '../../src/cli/wait-state.js'
-import { isoTime, localTime } from '../../src/cli/wall-time.js'
+import { type AttemptEvent, Reminders, WaitState } from '../../src/cli/run/wait-state.js'
+import { fitted } from '../../src/cli/text/live-terminal.js'
+import { isoTime, localTime } from '../../src/cli/text/wall-time.js'
 
 const event = (facts: Partial<AttemptEvent>): AttemptEvent => ({
   ...{ type: 'attempt', namespace: 'n', key: 'k', store: 's', durationMs: 1, attempt: 2, outcome: 'held' },

@@ -2,9 +2,9 @@ import * as check from '../../checks.js'
 import { createLeases, type Leases } from '../../leases.js'
 import type { Store } from '../../store.js'
 import type { Parsed } from '../args.js'
-import { openStore, type Target } from '../connect.js'
-import { writtenDuration } from '../duration.js'
 import { usageError } from '../exit.js'
+import { openStore, type Target } from '../target/connect.js'
+import { writtenDuration } from '../text/duration.js'
 
 const FLAGS: Record<string, string> = {
   ttlMs: '--ttl',

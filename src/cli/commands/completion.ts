@@ -1,8 +1,8 @@
 import type { Parsed } from '../args.js'
 import { EXIT, usageError } from '../exit.js'
-import { print } from '../output.js'
 import { shellWord } from '../shell.js'
 import { SHELLS } from '../specs/completion.js'
+import { print } from '../text/output.js'
 
 /** Each shell's script is loaded when it is asked for. */
 const SCRIPTS: Record<(typeof SHELLS)[number], () => Promise<string>> = {

@@ -2,7 +2,7 @@ import type { Parsed } from '../args.js'
 import { commandNamed } from '../commands.js'
 import { EXIT } from '../exit.js'
 import { helpOf, overview } from '../help.js'
-import { print } from '../output.js'
+import { print } from '../text/output.js'
 
 /** `holdfast help [command]` */
 export async function help(parsed: Parsed): Promise<number> {

@@ -2,13 +2,13 @@ import { systemEnvironment } from '../../environment.js'
 import type { Leases } from '../../leases.js'
 import type { Holding } from '../../store.js'
 import { has, type Parsed } from '../args.js'
-import { targetOf } from '../connect.js'
 import { EXIT, usageError } from '../exit.js'
-import { holdingJson, holdingTable, identity } from '../holdings.js'
-import { print, printable, say } from '../output.js'
-import { terminalSize } from '../screen.js'
-import { intervalOf, watch } from '../watching.js'
+import { targetOf } from '../target/connect.js'
+import { holdingJson, holdingTable, identity } from '../text/holdings.js'
+import { print, printable, say } from '../text/output.js'
+import { terminalSize } from '../text/screen.js'
 import { withLeases } from './common.js'
+import { intervalOf, watch } from './watching.js'
 
 /** `holdfast ls`: what is held, as a table or as one JSON array. */
 export async function ls(parsed: Parsed): Promise<number> {

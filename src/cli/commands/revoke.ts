@@ -3,10 +3,10 @@ import { isatty } from 'node:tty'
 import type { Leases } from '../../leases.js'
 import type { RevokeOutcome, Store } from '../../store.js'
 import { has, type Parsed } from '../args.js'
-import { suggest, type Target, targetOf } from '../connect.js'
 import { EXIT, usageError } from '../exit.js'
-import { holdingLine } from '../holding-line.js'
-import { print, printable, printError, say } from '../output.js'
+import { suggest, type Target, targetOf } from '../target/connect.js'
+import { holdingLine } from '../text/holding-line.js'
+import { print, printable, printError, say } from '../text/output.js'
 import { keyOf, withLeases } from './common.js'
 
 /** `holdfast revoke`: an operator's hand. Exit 1 when there is nothing to take back. */

@@ -5,21 +5,21 @@ import type { Lease } from '../../lease.js'
 import { createLeases, type Leases } from '../../leases.js'
 import { type AcquireOptions, DEFAULTS, type LeasesOptions } from '../../options.js'
 import { has, optionOf, type Parsed } from '../args.js'
-import { Cgroup } from '../cgroup.js'
-import { refuseMangledArguments } from '../child.js'
-import { openStore, suggest, type Target, targetOf } from '../connect.js'
-import { formatDuration, inDurations, parseDuration, parseDurationOrForever } from '../duration.js'
 import { CliError, EXIT, exitCodeOf, exitOfSignal, nameOfSignal, usageError } from '../exit.js'
-import { hold } from '../hold.js'
-import { holdingLine } from '../holding-line.js'
-import type { Journal } from '../journal.js'
-import type { MetricsFile } from '../metrics-file.js'
-import { leaveStderrAlone } from '../output.js'
-import { type Plan, planOf } from '../plan.js'
-import { askedText, Progress } from '../progress.js'
-import { type Lengths, planFor, refuseWhatStoreCannot } from '../relations.js'
-import { Report } from '../report.js'
-import { Interrupted, Signals } from '../signals.js'
+import type { MetricsFile } from '../metrics/metrics-file.js'
+import { Cgroup } from '../process/cgroup.js'
+import { refuseMangledArguments } from '../process/child.js'
+import { Interrupted, Signals } from '../process/signals.js'
+import { hold } from '../run/hold.js'
+import type { Journal } from '../run/journal.js'
+import { type Plan, planOf } from '../run/plan.js'
+import { askedText, Progress } from '../run/progress.js'
+import { type Lengths, planFor, refuseWhatStoreCannot } from '../run/relations.js'
+import { Report } from '../run/report.js'
+import { openStore, suggest, type Target, targetOf } from '../target/connect.js'
+import { formatDuration, inDurations, parseDuration, parseDurationOrForever } from '../text/duration.js'
+import { holdingLine } from '../text/holding-line.js'
+import { leaveStderrAlone } from '../text/output.js'
 import { asUsage, keyOf } from './common.js'
 
 interface Request {
@@ -57,12 +57,12 @@ export async function run(parsed: Parsed): Promise<number> {
 /** Opened before anything else is looked at, so that it tells of that too. */
 async function journalOf(parsed: Parsed): Promise<Journal | null> {
   const path = optionOf(parsed, 'json-log')
-  return path === undefined ? null : (await import('../journal.js')).openJournal(path)
+  return path === undefined ? null : (await import('../run/journal.js')).openJournal(path)
 }
 
 async function metricsOf(parsed: Parsed): Promise<MetricsFile | undefined> {
   const path = optionOf(parsed, 'metrics-file')
-  return path === undefined ? undefined : (await import('../metrics-file.js')).metricsFile(path, keyOf(parsed))
+  return path === undefined ? undefined : (await import('../metrics/metrics-file.js')).metricsFile(path, keyOf(parsed))
 }
 
 async function runOnce(parsed: Parsed, report: Report, metrics: MetricsFile | undefined): Promise<number> {

@@ -1,12 +1,12 @@
 import { systemEnvironment } from '../../environment.js'
 import type { Holding } from '../../store.js'
 import { has, type Parsed } from '../args.js'
-import { targetOf } from '../connect.js'
 import { EXIT } from '../exit.js'
-import { holdingFacts, holdingJson, identity, takeIt } from '../holdings.js'
-import { print, say } from '../output.js'
-import { intervalOf, watch } from '../watching.js'
+import { targetOf } from '../target/connect.js'
+import { holdingFacts, holdingJson, identity, takeIt } from '../text/holdings.js'
+import { print, say } from '../text/output.js'
 import { keyOf, withLeases } from './common.js'
+import { intervalOf, watch } from './watching.js'
 
 /** `holdfast show`: who holds a key. Exit 1 when nobody does. */
 export async function show(parsed: Parsed): Promise<number> {

@@ -1,7 +1,7 @@
 import { close, constants, open, write, writeSync } from 'node:fs'
-import { sleep, systemEnvironment } from '../environment.js'
-import { usageError } from './exit.js'
-import { say } from './output.js'
+import { sleep, systemEnvironment } from '../../environment.js'
+import { usageError } from '../exit.js'
+import { say } from '../text/output.js'
 
 /** How long the end of a run waits for its last lines to be written. */
 const CLOSE_MS = 2_000

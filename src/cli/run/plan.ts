@@ -1,7 +1,7 @@
-import { DEFAULTS } from '../options.js'
-import { deadlineOf } from '../validity.js'
-import { formatDuration, writtenDuration } from './duration.js'
-import { usageError } from './exit.js'
+import { DEFAULTS } from '../../options.js'
+import { deadlineOf } from '../../validity.js'
+import { usageError } from '../exit.js'
+import { formatDuration, writtenDuration } from '../text/duration.js'
 
 /** When a command must be told to end, and when it is made to, counted back from the deadline of its lease. */
 export interface Plan {

@@ -1,14 +1,14 @@
 import { hostname } from 'node:os'
-import type { Clock } from '../environment.js'
-import { AcquireTimeoutError, StoreUnavailableError } from '../errors.js'
-import type { LeaseEvent } from '../events.js'
-import { textOf } from '../messages.js'
-import type { LossReason } from '../store.js'
-import type { Ended } from './child.js'
-import { EXIT } from './exit.js'
+import type { Clock } from '../../environment.js'
+import { AcquireTimeoutError, StoreUnavailableError } from '../../errors.js'
+import type { LeaseEvent } from '../../events.js'
+import { textOf } from '../../messages.js'
+import type { LossReason } from '../../store.js'
+import { EXIT } from '../exit.js'
+import type { Ended } from '../process/child.js'
+import { isoTime } from '../text/wall-time.js'
 import type { Journal } from './journal.js'
 import { type Obstacle, WaitState } from './wait-state.js'
-import { isoTime } from './wall-time.js'
 
 /** How a run ended. Part of what users rely on: see `docs/cli.md`. */
 export type Outcome =

@@ -1,5 +1,5 @@
-import { usageError } from './exit.js'
-import { redactUrl } from './redact.js'
+import { usageError } from '../exit.js'
+import { redactUrl } from '../redact.js'
 
 export interface Endpoint {
   readonly host: string

@@ -1,8 +1,8 @@
-import type { Store } from '../store.js'
-import { optionOf, type Parsed } from './args.js'
-import { usageError } from './exit.js'
-import { redactUrl } from './redact.js'
-import { shellLine } from './shell.js'
+import type { Store } from '../../store.js'
+import { optionOf, type Parsed } from '../args.js'
+import { usageError } from '../exit.js'
+import { redactUrl } from '../redact.js'
+import { shellLine } from '../shell.js'
 import { defaultLeaseFile } from './state-folder.js'
 import { describeStore, parseStoreUrl, type StoreDescription, sqliteUrl } from './store-url.js'
 
@@ -64,7 +64,7 @@ function inherited(): readonly string[] {
 /** Drivers are loaded here, and only the one that is used. */
 export async function openStore({ description }: Target): Promise<Store> {
   if (description.kind !== 'sqlite') throw usageError(`this version has no store for ${description.kind} yet`)
-  const { sqliteStore } = await import('../stores/sqlite.js')
+  const { sqliteStore } = await import('../../stores/sqlite.js')
   return sqliteStore({ path: description.path })
 }
 

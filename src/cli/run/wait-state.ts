@@ -1,5 +1,5 @@
-import type { LeaseEvent } from '../events.js'
-import { textOf } from '../messages.js'
+import type { LeaseEvent } from '../../events.js'
+import { textOf } from '../../messages.js'
 
 export type AttemptEvent = LeaseEvent & { readonly type: 'attempt' }
 

@@ -1,7 +1,7 @@
 /** A holding as people and programs see it. Nothing here carries an owner. */
 import { hostname } from 'node:os'
-import type { Holding, Store } from '../store.js'
-import { suggest, type Target } from './connect.js'
+import type { Holding, Store } from '../../store.js'
+import { suggest, type Target } from '../target/connect.js'
 import { formatDuration } from './duration.js'
 import { type Column, table } from './layout.js'
 import { printable } from './output.js'

@@ -4,8 +4,8 @@
  * a reader stalls (`2>&1 | less`), the deadline of a lease must still be met.
  */
 import { write } from 'node:fs'
-import { sleep, systemEnvironment } from '../environment.js'
-import { CliError, EXIT } from './exit.js'
+import { sleep, systemEnvironment } from '../../environment.js'
+import { CliError, EXIT } from '../exit.js'
 
 /**
  * Whenever a socket is destroyed, Node compares it with `process.stderr`, and so makes that: a pipe that the command shares

@@ -1,5 +1,5 @@
 import { constants } from 'node:os'
-import { systemEnvironment } from '../environment.js'
+import { systemEnvironment } from '../../environment.js'
 import { type ControllingTerminal, controllingTerminal } from './terminal.js'
 import type { Tree } from './tree.js'
 

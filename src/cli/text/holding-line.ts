@@ -1,5 +1,5 @@
-import { systemEnvironment } from '../environment.js'
-import type { Holding } from '../store.js'
+import { systemEnvironment } from '../../environment.js'
+import type { Holding } from '../../store.js'
 import { formatDuration } from './duration.js'
 import { localTime } from './wall-time.js'
 

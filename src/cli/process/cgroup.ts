@@ -1,7 +1,7 @@
 /** Control groups, version 2 (cgroups(7), and cgroup.kill, cgroup.procs in the kernel's cgroup-v2 document). */
 import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CliError, EXIT, usageError } from './exit.js'
+import { CliError, EXIT, usageError } from '../exit.js'
 
 /**
  * A group of its own for a command: whatever its processes start is in it too, and nothing leaves it without the right

@@ -1,6 +1,6 @@
-import type { Clock } from '../environment.js'
-import type { LeaseEvent } from '../events.js'
-import { METRICS, type Metric, samplesOf } from '../metrics/table.js'
+import type { Clock } from '../../environment.js'
+import type { LeaseEvent } from '../../events.js'
+import { METRICS, type Metric, samplesOf } from '../../metrics/table.js'
 import { Tally } from './tally.js'
 import { type Family, type Labels, seriesOf, type Values } from './textfile.js'
 

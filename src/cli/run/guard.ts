@@ -1,9 +1,9 @@
-import type { Clock, Timer } from '../environment.js'
-import { LeaseLostError } from '../errors.js'
-import { type EndingEvents, endTree } from './ending.js'
+import type { Clock, Timer } from '../../environment.js'
+import { LeaseLostError } from '../../errors.js'
+import { type EndingEvents, endTree } from '../process/ending.js'
+import type { ProcessInfo } from '../process/processes.js'
+import type { Tree } from '../process/tree.js'
 import { type Plan, stepAt } from './plan.js'
-import type { ProcessInfo } from './processes.js'
-import type { Tree } from './tree.js'
 
 const DEADLINE_STEP_MS = 1
 

@@ -1,6 +1,6 @@
 /** What `/proc` says about the processes of this host. Elsewhere than on Linux there is nothing to read. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { hasEnded, type ProcessStat, readStat } from '../process-stat.js'
+import { hasEnded, type ProcessStat, readStat } from '../../process-stat.js'
 
 export interface ProcessInfo extends Omit<ProcessStat, 'started'> {
   readonly pid: number

@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs'
 import { constants } from 'node:os'
 import { isatty } from 'node:tty'
-import { exitOfSignal } from './exit.js'
+import { exitOfSignal } from '../exit.js'
 import { controllingTerminal } from './terminal.js'
 
 /** The last thing before the end of holdfast. */

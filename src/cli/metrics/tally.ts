@@ -1,4 +1,4 @@
-import type { Metric } from '../metrics/table.js'
+import type { Metric } from '../../metrics/table.js'
 import { type Family, type Labels, seriesOf, type Values } from './textfile.js'
 
 /** Counters and histograms: what was counted now, and what an earlier file says. */

@@ -1,4 +1,4 @@
-import { usageError } from './exit.js'
+import { usageError } from '../exit.js'
 
 /** Node's timers fire at once beyond this: almost 25 days. */
 const MAX_MS = 2 ** 31 - 1

@@ -1,7 +1,7 @@
 /** What `run` asks for, held against what the store can do and what it grants. */
-import type { Store, StoreTraits } from '../store.js'
-import { writtenDuration } from './duration.js'
-import { usageError } from './exit.js'
+import type { Store, StoreTraits } from '../../store.js'
+import { usageError } from '../exit.js'
+import { writtenDuration } from '../text/duration.js'
 import { longestGraceMs, type Plan, planWith } from './plan.js'
 
 export interface Lengths {

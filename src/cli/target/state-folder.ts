@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
-import { CliError, EXIT, usageError } from './exit.js'
+import { CliError, EXIT, usageError } from '../exit.js'
 
 const ELSE = 'give --store sqlite:/path/to/leases.db, or set HOLDFAST_STORE or XDG_STATE_HOME'
 

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
-import { usageError } from './exit.js'
-import { nearest } from './nearest.js'
-import { redactUrl } from './redact.js'
+import { usageError } from '../exit.js'
+import { nearest } from '../nearest.js'
+import { redactUrl } from '../redact.js'
 import { homeFolder } from './state-folder.js'
 import { type Credentials, decode, type Endpoint, invalidUrl, type UrlParts, urlParts } from './url-parts.js'
 
-export { redactUrl } from './redact.js'
+export { redactUrl } from '../redact.js'
 
 interface Server {
   readonly endpoints: readonly Endpoint[]

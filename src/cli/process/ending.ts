@@ -1,4 +1,4 @@
-import { type Clock, sleep, turn } from '../environment.js'
+import { type Clock, sleep, turn } from '../../environment.js'
 import type { ProcessInfo } from './processes.js'
 import { QUIET_LOOKS, type Tree } from './tree.js'
 

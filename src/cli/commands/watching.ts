@@ -1,13 +1,13 @@
 /** Looks again and again: a screen that stays for a person, a line or a block for each change for a program. */
 import { constants } from 'node:os'
 import { isatty } from 'node:tty'
-import { sleep, systemEnvironment } from '../environment.js'
-import { has, optionOf, type Parsed } from './args.js'
-import { formatDuration, parseDuration, writtenDuration } from './duration.js'
-import { EXIT, exitCodeOf, exitOfSignal, usageError } from './exit.js'
-import { print, printable, say } from './output.js'
-import { Screen, terminalSize } from './screen.js'
-import { clockTime, isoTime } from './wall-time.js'
+import { sleep, systemEnvironment } from '../../environment.js'
+import { has, optionOf, type Parsed } from '../args.js'
+import { EXIT, exitCodeOf, exitOfSignal, usageError } from '../exit.js'
+import { formatDuration, parseDuration, writtenDuration } from '../text/duration.js'
+import { print, printable, say } from '../text/output.js'
+import { Screen, terminalSize } from '../text/screen.js'
+import { clockTime, isoTime } from '../text/wall-time.js'
 
 export interface Watched<T> {
   /** What is watched, for the head of a screen. */

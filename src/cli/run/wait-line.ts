@@ -1,9 +1,9 @@
-import type { Clock, Timer } from '../environment.js'
-import type { Holding } from '../store.js'
-import { formatDuration } from './duration.js'
-import { fitted, terminalWidth } from './live-terminal.js'
-import { printable, showStatus } from './output.js'
-import { controllingTerminal } from './terminal.js'
+import type { Clock, Timer } from '../../environment.js'
+import type { Holding } from '../../store.js'
+import { controllingTerminal } from '../process/terminal.js'
+import { formatDuration } from '../text/duration.js'
+import { fitted, terminalWidth } from '../text/live-terminal.js'
+import { printable, showStatus } from '../text/output.js'
 import type { Obstacle } from './wait-state.js'
 
 const REFRESH_MS = 1_000
