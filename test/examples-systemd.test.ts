@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { alive, bench, eventually } from './cli/support.js'
 import { ExampleHost, example, exampleText } from './support/example-host.js'
 import { privileged } from './support/sqlite-hosts.js'
-import { needsCommands } from './support/terminal.js'
+import { needsCommands } from './support/tmux.js'
 
 const cli = bench()
 const SERVICE = 'invoices.service'

@@ -4,8 +4,8 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { COMMANDS } from '../../src/cli/commands.js'
+import { needsCommands, Screen } from '../support/tmux.js'
 import { bench, MAIN, type Running } from './support.js'
-import { needs, Terminal } from './tmux.js'
 
 const cli = bench()
 const script = (shell: string): string => join(cli.folder, `completion.${shell}`)
@@ -60,13 +60,13 @@ describe('Tab in a terminal', () => {
     ['bash', 'bash --norc -i', 'bind "set bell-style none"'],
     ['zsh', 'zsh -f -i', 'autoload -U compinit; compinit -D; unsetopt beep'],
   ] as const) {
-    describe(shell, needs('tmux', shell), () => {
-      let terminal: Terminal
+    describe(shell, needsCommands('tmux', shell), () => {
+      let terminal: Screen
       before(async () => {
-        terminal = new Terminal(cli, shell, start)
+        terminal = new Screen(cli, shell, start)
         terminal.type(`${set}; . ${quoted(script(shell))}; PATH=$PWD/bin:$PATH; PS1='> '; clear; echo ready`)
         terminal.press('Enter')
-        await terminal.saw(/^ready\n> /m)
+        await terminal.sees(/^ready\n> /m)
       })
       after(() => terminal.end())
       for (const [typed, completed] of CASES) {
@@ -75,9 +75,9 @@ describe('Tab in a terminal', () => {
           terminal.type(typed)
           terminal.press('Tab')
           // A mark shows the space after a whole word.
-          await terminal.saw(new RegExp(`^> ${literal(completed.trimEnd())}`, 'm'))
+          await terminal.sees(new RegExp(`^> ${literal(completed.trimEnd())}`, 'm'))
           terminal.type('X')
-          await terminal.saw(new RegExp(`^> ${literal(completed)}X`, 'm'))
+          await terminal.sees(new RegExp(`^> ${literal(completed)}X`, 'm'))
         })
       }
     })
@@ -86,7 +86,7 @@ describe('Tab in a terminal', () => {
 
 const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-describe('fish', needs('fish'), () => {
+describe('fish', needsCommands('fish'), () => {
   const offered = async (line: string): Promise<string[]> => {
     const ask = `source ${quoted(script('fish'))}; set -p PATH $PWD/bin; complete -C ${quoted(line)}`
     const { stdout, stderr } = await cli.spawn('fish', ['--no-config', '-c', ask]).ended

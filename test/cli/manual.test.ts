@@ -9,7 +9,7 @@ import { EXIT } from '../../src/cli/exit.js'
 import { manualPage } from '../../src/cli/man.js'
 import { EXIT_CODES } from '../../src/cli/specs/exit-codes.js'
 import { FILES, GIVES, READS } from '../../src/cli/specs/variables.js'
-import { needs } from './tmux.js'
+import { needsCommands } from '../support/tmux.js'
 
 const file = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
 const PAGE = file('dist/bundle/cli/holdfast.1')
@@ -29,12 +29,12 @@ describe('the manual page', () => {
     assert.equal(source, manualPage(version))
   })
 
-  test('groff warns of nothing', needs('groff'), () => {
+  test('groff warns of nothing', needsCommands('groff'), () => {
     assert.equal(groff(source).stderr, '')
     assert.notEqual(groff(`${source}.no-such-request\n\\fB\\(zz\n`).stderr, '', 'control: it would')
   })
 
-  test('mandoc complains of nothing but the date that is not there', needs('mandoc'), () => {
+  test('mandoc complains of nothing but the date that is not there', needsCommands('mandoc'), () => {
     const lint = (text: string) => {
       const { stdout } = spawnSync('mandoc', ['-Tlint'], { input: text, encoding: 'utf8' })
       return stdout.split('\n').filter((line) => line !== '' && !line.includes('missing date'))
@@ -43,7 +43,7 @@ describe('the manual page', () => {
     assert.notDeepEqual(lint(`${source}.XX\n`), [], 'control')
   })
 
-  test('says all that --help, the exit codes, the environment and the files say', needs('groff'), () => {
+  test('says all that --help, the exit codes, the environment and the files say', needsCommands('groff'), () => {
     const text = read(source)
     const said = [
       ...COMMANDS.flatMap((spec) => [spec.usage, spec.summary, ...spec.notes, ...spec.examples.flat()]),

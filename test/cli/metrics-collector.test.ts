@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { OUTCOMES } from '../../src/cli/metrics/run-metrics.js'
 import { byLabel, scrape } from '../support/promtool.js'
 import { needs } from '../support/sqlite-hosts.js'
 import { bench } from './support.js'
@@ -58,7 +59,8 @@ test(
     assert.equal(seen.get(`${name}{file="backup",key="database"}`), 0)
     assert.equal(seen.get(`${name}{file="vacuum",key="database"}`), 1)
     assert.equal(seen.get(`${name}{file="a \\"b\\" c",key="odd\\\\key\\"\\n"}`), 0)
-    assert.equal([...seen.keys()].filter((series) => series.startsWith('holdfast_runs_total{')).length, 3 * 9)
+    const runs = [...seen.keys()].filter((series) => series.startsWith('holdfast_runs_total{'))
+    assert.equal(runs.length, 3 * OUTCOMES.length)
     assert.deepEqual(Object.keys(byLabel(seen, 'holdfast_last_run_outcome', 'outcome')).sort(), ['completed', 'failed'])
   },
 )

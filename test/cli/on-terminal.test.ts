@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { needsCommands, screen as open, type Screen } from '../support/tmux.js'
 import { alive, bench, MAIN, type Running } from './support.js'
-import { needs, terminal as open, type Terminal } from './tmux.js'
 
 const cli = bench()
 const HOLDFAST = `'${process.execPath}' '${MAIN}'`
@@ -15,7 +15,7 @@ const hold = async (key: string, label: string): Promise<Running> => {
   return holder
 }
 
-describe('on a terminal', needs('tmux'), () => {
+describe('on a terminal', needsCommands('tmux'), () => {
   const holders: Running[] = []
   before(async () => {
     holders.push(await hold(LONG, `deploy-${'y'.repeat(60)}:4711`), await hold('short', 'web-1'))
@@ -28,7 +28,7 @@ describe('on a terminal', needs('tmux'), () => {
   for (const columns of [160, 80, 60, 30]) {
     test(`ls: each row is one line of ${columns} columns, cut with …`, async () => {
       const terminal = open(cli, `ls-${columns}`, `${HOLDFAST} ls; echo; echo done; cat`, { columns, rows: 24 })
-      await terminal.saw(/^done/m)
+      await terminal.sees(/^done/m)
       const [heads = '', first = '', second = '', empty] = terminal.lines()
       assert.match(heads, /^KEY .*HOLDER/)
       assert.match(first, columns > 30 ? /^job:in.*….*tenant-42 .* deploy.*….*:4711 / : /^jo.*…/)
@@ -47,19 +47,19 @@ describe('on a terminal', needs('tmux'), () => {
   test('ls --watch: changes in place; Ctrl-C ends it with 130 and gives the terminal back', async () => {
     const line = `echo before; ${HOLDFAST} ls --watch --interval 200ms; echo "code $?"; cat`
     const terminal = open(cli, 'watch', `bash --norc -c 'trap : INT; ${line.replaceAll("'", `'\\''`)}'`)
-    await terminal.saw(/every 200ms, Ctrl-C ends it\n\nKEY .*\njob:.*\nshort /)
+    await terminal.sees(/every 200ms, Ctrl-C ends it\n\nKEY .*\njob:.*\nshort /)
     assert.deepEqual(terminal.state(), { secondScreen: true, cursor: false })
     const late = await hold('late', 'three')
-    await terminal.saw(/^late .*three/m)
+    await terminal.sees(/^late .*three/m)
     late.process.stdin?.end()
     await late.ended
-    const screen = await terminal.saw(/KEY(?![\s\S]*^late )/m)
+    const screen = await terminal.sees(/KEY(?![\s\S]*^late )/m)
     assert.equal(screen.match(/^KEY/gm)?.length, 1, 'drawn over what was there')
-    terminal.resize({ columns: 60, rows: 4 })
-    await terminal.saw(/^… and \d+ more/m)
-    terminal.resize({ columns: 100, rows: 24 })
+    terminal.resize(60, 4)
+    await terminal.sees(/^… and \d+ more/m)
+    terminal.resize(100, 24)
     terminal.press('C-c')
-    const end = await terminal.saw(/code \d+/)
+    const end = await terminal.sees(/code \d+/)
     assert.match(end, /^before\n(?:\^C)?code 130\n/)
     assert.deepEqual(terminal.state(), { secondScreen: false, cursor: true })
   })
@@ -68,13 +68,13 @@ describe('on a terminal', needs('tmux'), () => {
     const line = `echo before; ${HOLDFAST} show --watch --interval 200ms brief & echo $! >watch.pid; wait $!; echo "code $?"; cat`
     const brief = await hold('brief', 'web-7')
     const terminal = open(cli, 'show', `sh -c '${line.replaceAll("'", `'\\''`)}'`)
-    await terminal.saw(/state +held\nholder +web-7\n/)
+    await terminal.sees(/state +held\nholder +web-7\n/)
     brief.process.stdin?.end()
     await brief.ended
-    await terminal.saw(/state +free\n(?:.*\n)*next +to take it: holdfast run brief -- command/)
+    await terminal.sees(/state +free\n(?:.*\n)*next +to take it: holdfast run brief -- command/)
     const pid = Number(readFileSync(join(cli.folder, 'watch.pid'), 'utf8'))
     process.kill(pid, 'SIGTERM')
-    assert.match(await terminal.saw(/code \d+/), /^before\ncode 143\n/)
+    assert.match(await terminal.sees(/code \d+/), /^before\ncode 143\n/)
     assert.deepEqual(terminal.state(), { secondScreen: false, cursor: true })
   })
 
@@ -82,26 +82,26 @@ describe('on a terminal', needs('tmux'), () => {
     const terminal = open(cli, 'stop', 'bash --norc -i')
     terminal.type(`${HOLDFAST} ls --watch`)
     terminal.press('Enter')
-    await terminal.saw(/Ctrl-C ends it/)
+    await terminal.sees(/Ctrl-C ends it/)
     terminal.press('C-z')
-    await terminal.saw(/Stopped/)
+    await terminal.sees(/Stopped/)
     assert.deepEqual(terminal.state(), { secondScreen: false, cursor: true })
     terminal.type('fg')
     terminal.press('Enter')
-    await terminal.saw(/Ctrl-C ends it/)
+    await terminal.sees(/Ctrl-C ends it/)
     assert.deepEqual(terminal.state(), { secondScreen: true, cursor: false })
     terminal.press('C-c')
-    await terminal.saw(/fg\n/)
+    await terminal.sees(/fg\n/)
   })
 
   describe('revoke --force asks, and says whom it would harm', () => {
-    const asked = async (name: string): Promise<Terminal> => {
+    const asked = async (name: string): Promise<Screen> => {
       const terminal = open(
         cli,
         name,
         `bash --norc -c "trap : INT; ${HOLDFAST} revoke --force short; echo code \\$?; cat"`,
       )
-      await terminal.saw(
+      await terminal.sees(
         /^holdfast: "short" is held by web-1 for .*web-1 may still be working, and another could begin beside it\. Free it now\? \[y\/N\]/m,
       )
       return terminal
@@ -116,7 +116,7 @@ describe('on a terminal', needs('tmux'), () => {
       test(name, async () => {
         const terminal = await asked(name)
         terminal.press(...keys)
-        assert.match(await terminal.saw(/code \d+/), expected)
+        assert.match(await terminal.sees(/code \d+/), expected)
         assert.equal((await cli.run(['show', 'short'])).code, 0, 'it is held as before')
       })
     }
@@ -125,15 +125,15 @@ describe('on a terminal', needs('tmux'), () => {
       const one = await hold('passed-on', 'one')
       const line = `${HOLDFAST} revoke --force passed-on; echo code \\$?; cat`
       const terminal = open(cli, 'passed-on', `bash --norc -c "${line}"`)
-      await terminal.saw(/held by one .*\[y\/N\]/)
+      await terminal.sees(/held by one .*\[y\/N\]/)
       one.process.stdin?.end()
       await one.ended
       const two = await hold('passed-on', 'two')
       terminal.press('y', 'Enter')
-      await terminal.saw(/meanwhile "passed-on" is held by two .*\[y\/N\]/)
+      await terminal.sees(/meanwhile "passed-on" is held by two .*\[y\/N\]/)
       assert.ok(alive(two.pid))
       terminal.press('y', 'Enter')
-      await terminal.saw(/"passed-on" is free now.*\ncode 0\n/)
+      await terminal.sees(/"passed-on" is free now.*\ncode 0\n/)
       assert.equal(await two.exited, 76)
     })
   })

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { needsCommands, type Terminal, terminals, WITHIN_MS } from '../support/terminal.js'
+import { type Terminal, terminals } from '../support/terminal.js'
+import { needsCommands, WITHIN_MS } from '../support/tmux.js'
 import { alive, bench, eventually, pidsIn } from './support.js'
 
 const cli = bench()

@@ -1,91 +1,37 @@
-/**
- * A real terminal with a real interactive shell: a tmux server of the test's own, on a socket in the folder of the bench.
- * What is typed goes through the kernel's terminal, as from a keyboard; what is seen is the screen.
- */
-import { execFileSync, spawnSync } from 'node:child_process'
+/** A real terminal with a real interactive shell, that says how each command line ended. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { afterEach } from 'node:test'
 import { type Bench, eventually, MAIN } from '../cli/support.js'
+import { Screen, type Size, WITHIN_MS } from './tmux.js'
 
-const has = (command: string) => spawnSync('sh', ['-c', `command -v ${command}`]).status === 0
-
-/** With `CI` set nothing may be missing: the tests run, and fail where they cannot. */
-export function needsCommands(...commands: string[]): { skip?: string } {
-  const missing = commands.filter((each) => !has(each))
-  return missing.length === 0 || process.env.CI ? {} : { skip: `needs ${missing.join(', ')}` }
-}
-
-const SOCKET = 'holdfast'
-export const WITHIN_MS = 10_000
 let opened = 0
 
-export class Terminal {
-  readonly name = `t${++opened}`
+export class Terminal extends Screen {
   readonly #cli: Bench
-  readonly #env: NodeJS.ProcessEnv
+  readonly #name: string
   /** The shell writes the exit status of every command line here, just before it prompts again. */
   readonly #statuses: string
   #seen = 1
 
-  constructor(cli: Bench, cells: { readonly columns: number; readonly rows: number }) {
-    this.#cli = cli
-    this.#statuses = join(cli.folder, `${this.name}.statuses`)
+  constructor(cli: Bench, size: Size) {
+    const name = `t${++opened}`
+    const path = (suffix: string) => join(cli.folder, `${name}.${suffix}`)
     const bin = join(cli.folder, 'bin')
     mkdirSync(bin, { recursive: true })
     writeFileSync(join(bin, 'holdfast'), `#!/bin/sh\nexec "${process.execPath}" "${MAIN}" "$@"\n`)
     chmodSync(join(bin, 'holdfast'), 0o755)
-    const rc = join(cli.folder, `${this.name}.rc`)
-    writeFileSync(rc, `PS1='$ '\nunset HISTFILE\nPROMPT_COMMAND='echo $? >> "${this.#statuses}"'\n`)
-    this.#env = cli.env({
-      PATH: `${bin}${delimiter}${process.env.PATH}`,
-      TMUX_TMPDIR: cli.folder,
-      NODE: process.execPath,
-      LC_ALL: 'C.UTF-8',
-    })
-    const size = ['-x', String(cells.columns), '-y', String(cells.rows)]
-    this.#tmux(
-      '-f',
-      '/dev/null',
-      'new-session',
-      '-d',
-      '-s',
-      this.name,
-      '-c',
-      cli.folder,
-      ...size,
-      `exec bash --rcfile ${rc}`,
-    )
-  }
-
-  #tmux(...args: string[]): string {
-    return execFileSync('tmux', ['-L', SOCKET, ...args], { env: this.#env, encoding: 'utf8', stdio: 'pipe' })
-  }
-
-  type(text: string): void {
-    this.#tmux('send-keys', '-t', this.name, '-l', text)
-  }
-
-  /** Keys by the names of tmux: `C-c`, `Escape`, `Enter`. */
-  press(...keys: string[]): void {
-    this.#tmux('send-keys', '-t', this.name, ...keys)
+    writeFileSync(path('rc'), `PS1='$ '\nunset HISTFILE\nPROMPT_COMMAND='echo $? >> "${path('statuses')}"'\n`)
+    const env = { PATH: `${bin}${delimiter}${process.env.PATH}`, NODE: process.execPath }
+    super(cli, name, `exec bash --rcfile ${path('rc')}`, size, env)
+    this.#cli = cli
+    this.#name = name
+    this.#statuses = path('statuses')
   }
 
   line(text: string): void {
     this.type(text)
     this.press('Enter')
-  }
-
-  screen(): string {
-    return this.#tmux('capture-pane', '-p', '-t', this.name)
-  }
-
-  async sees(pattern: RegExp): Promise<void> {
-    try {
-      await eventually(`${pattern} on the screen`, () => pattern.test(this.screen()), WITHIN_MS)
-    } catch (error) {
-      throw new Error(`${(error as Error).message}:\n${this.screen()}`)
-    }
   }
 
   #prompts(): string[] {
@@ -111,23 +57,9 @@ export class Terminal {
 
   /** Every mode of the terminal, in the words of `stty -g`, as a program in the foreground sees them. */
   async modes(): Promise<string> {
-    const file = join(this.#cli.folder, `${this.name}.modes`)
+    const file = join(this.#cli.folder, `${this.#name}.modes`)
     await this.run(`stty -g > ${file}`)
     return readFileSync(file, 'utf8').trim()
-  }
-
-  resize(columns: number, rows: number): void {
-    this.#tmux('resize-window', '-t', this.name, '-x', String(columns), '-y', String(rows))
-  }
-
-  /** What closing the window of a terminal does: everybody in it is hung up on. */
-  close(): void {
-    this.#tmux('kill-session', '-t', this.name)
-  }
-
-  /** Closes this terminal and every other of the bench. */
-  end(): void {
-    spawnSync('tmux', ['-L', SOCKET, 'kill-server'], { env: this.#env })
   }
 }
 

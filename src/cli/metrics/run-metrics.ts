@@ -4,7 +4,7 @@ import { METRICS, type Metric, samplesOf } from '../../metrics/table.js'
 import { Tally } from './tally.js'
 import { type Family, type Labels, seriesOf, type Values } from './textfile.js'
 
-const OUTCOMES = [
+export const OUTCOMES = [
   'completed',
   'failed',
   'not-started',

@@ -1,35 +1,42 @@
-/** A real terminal: what runs in it, what is typed, what is on its screen. */
+/**
+ * A real terminal: what runs in it, what is typed, what is on its screen. A tmux server of its own, so that keys go through
+ * the kernel's terminal as from a keyboard.
+ */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { after } from 'node:test'
-import { type Bench, eventually } from './support.js'
+import { type Bench, eventually } from '../cli/support.js'
 
 /** With `CI` set nothing may be missing: the tests run, and fail where they cannot. */
-export const needs = (...tools: string[]): { skip?: string } => {
-  const missing = tools.filter((tool) => spawnSync('sh', ['-c', `command -v ${tool}`]).status !== 0)
+export function needsCommands(...commands: string[]): { skip?: string } {
+  const missing = commands.filter((each) => spawnSync('sh', ['-c', `command -v ${each}`]).status !== 0)
   return missing.length === 0 || process.env.CI ? {} : { skip: `needs ${missing.join(', ')}` }
 }
+
+export const WITHIN_MS = 10_000
 
 export interface Size {
   readonly columns: number
   readonly rows: number
 }
 
-export class Terminal {
+export class Screen {
   readonly #socket: string
   readonly #env: NodeJS.ProcessEnv
 
   /** `command` is one line for a shell, and what runs in the terminal from its start. */
-  constructor(cli: Bench, name: string, command: string, { columns, rows }: Size = { columns: 100, rows: 24 }) {
+  constructor(
+    cli: Bench,
+    name: string,
+    command: string,
+    { columns, rows }: Size = { columns: 100, rows: 24 },
+    env: NodeJS.ProcessEnv = {},
+  ) {
     this.#socket = join(cli.folder, `${name}.tmux`)
-    this.#env = cli.env({ TERM: 'xterm-256color', LC_ALL: 'C.UTF-8' })
+    this.#env = cli.env({ TERM: 'xterm-256color', LC_ALL: 'C.UTF-8', ...env })
     this.#tmux('new-session', '-d', '-c', cli.folder, '-x', `${columns}`, '-y', `${rows}`, command)
     this.#tmux('set-option', '-g', 'remain-on-exit', 'on')
-  }
-
-  end(): void {
-    spawnSync('tmux', ['-S', this.#socket, 'kill-server'], { env: this.#env })
   }
 
   #tmux(...args: string[]): string {
@@ -39,7 +46,7 @@ export class Terminal {
     return stdout
   }
 
-  /** Keys by their names: `Enter`, `C-c`. */
+  /** Keys by the names of tmux: `C-c`, `Escape`, `Enter`. */
   press(...keys: string[]): void {
     this.#tmux('send-keys', ...keys)
   }
@@ -48,7 +55,7 @@ export class Terminal {
     this.#tmux('send-keys', '-l', text)
   }
 
-  resize({ columns, rows }: Size): void {
+  resize(columns: number, rows: number): void {
     this.#tmux('resize-window', '-x', `${columns}`, '-y', `${rows}`)
   }
 
@@ -67,19 +74,29 @@ export class Terminal {
     return { secondScreen: secondScreen === '1', cursor: cursor === '1' }
   }
 
-  async saw(pattern: RegExp): Promise<string> {
+  /** Waits until the screen matches, and gives it. */
+  async sees(pattern: RegExp): Promise<string> {
     try {
-      await eventually('', () => pattern.test(this.screen()), 10_000)
+      await eventually('', () => pattern.test(this.screen()), WITHIN_MS)
     } catch {
       throw new Error(`the terminal did not show ${pattern}:\n${this.screen()}`)
     }
     return this.screen()
   }
+
+  /** What closing the window of a terminal does: everybody in it is hung up on. */
+  close(): void {
+    this.#tmux('kill-session')
+  }
+
+  end(): void {
+    spawnSync('tmux', ['-S', this.#socket, 'kill-server'], { env: this.#env })
+  }
 }
 
 /** One that is ended after the test that opens it. */
-export function terminal(...args: ConstructorParameters<typeof Terminal>): Terminal {
-  const made = new Terminal(...args)
+export function screen(...args: ConstructorParameters<typeof Screen>): Screen {
+  const made = new Screen(...args)
   after(() => made.end())
   return made
 }
