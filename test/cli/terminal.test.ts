@@ -57,7 +57,7 @@ describe('programs that fill the screen', () => {
   test('vi: typed into, written, quit', needsCommands('tmux', 'bash', 'vi'), async () => {
     const on = await terminal()
     on.line('holdfast run edit -- vi -u NONE poem.txt')
-    await on.sees(/^~$/m)
+    await on.sees(/^~ *$/m)
     on.type('ia line that was typed')
     await on.sees(/a line that was typed/)
     on.press('Escape')
