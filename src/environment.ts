@@ -2,10 +2,10 @@
  * The second seam: time and randomness. This is the only file that may touch real clocks, timers and randomness
  * (`test/tidy.test.ts` says so); everything else takes an {@link Environment}.
  */
-import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { uptime } from 'node:os'
 import { readStat } from './process-stat.js'
+import { randomBytes } from './random-bytes.js'
 import { SuspendMeter } from './suspend-meter.js'
 
 export interface Timer {

@@ -1,6 +1,6 @@
 /** Every way in which `holdfast run` can lose its lease, or its life: is all of its command dead before the next one starts? */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { alive, type Bench, eventually, type Running } from '../cli/support.js'
@@ -69,7 +69,8 @@ export async function round(bench: Bench, loss: Loss, ttl: string, delayMs: numb
   const survivors = [...stdout.matchAll(/^alive (\w+)$/gm)].map(([, name]) => name ?? '')
   const lastAt = Math.max(...FAMILY.map((name) => Number(ticks(folder, name).at(-1)) / 1e6))
   for (const name of FAMILY) if (loss === 'all') end(pidOf(folder, name))
-  if (loss === 'hang') writeFileSync(fault, 'kill')
+  // SQLite repeats what failed for many seconds.
+  if (loss === 'error') rmSync(fault)
   if (loss === 'hang') first.process.kill('SIGKILL')
   first.process.kill('SIGCONT')
   const { code, stderr } = await first.ended
