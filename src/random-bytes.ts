@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 
 /** Read ahead of need: a call to the kernel costs more than what is done with one owner's bytes. */
 const POOL_BYTES = 1_024
-let pool = Buffer.alloc(0)
+let pool: Buffer = Buffer.alloc(0)
 
 /**
  * As good as those of `node:crypto`, from the same source (random(4)): but loading that takes 2 ms, a fiftieth of what
