@@ -16,10 +16,15 @@ export interface ProcessStat {
   readonly started: string
 }
 
+const EXHAUSTED = ['EMFILE', 'ENFILE', 'ENOMEM']
+
 /** The line has some 300 bytes, and what is used of it stands in the first half. */
 const buffer = Buffer.alloc(1_024)
 
-/** `null` where there is no such process, or none that we may see. A quarter of the cost of `readFileSync`. */
+/**
+ * `null` where there is no such process, or none that we may see. A quarter of the cost of `readFileSync`.
+ * @throws where nothing can be looked at now (no descriptors are left): that says nothing of the process.
+ */
 export function readStat(folder: string): ProcessStat | null {
   let text: string
   try {
@@ -29,7 +34,8 @@ export function readStat(folder: string): ProcessStat | null {
     } finally {
       closeSync(descriptor)
     }
-  } catch {
+  } catch (error) {
+    if (EXHAUSTED.includes((error as NodeJS.ErrnoException).code ?? '')) throw error
     return null
   }
   return parseStat(text)

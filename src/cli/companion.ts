@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import type { Clock } from '../environment.js'
+import type { Clock, Timer } from '../environment.js'
 
 /** Who dies sooner than this was not killed by somebody's hand: the next one is started later and later. */
 const SHORT_LIFE_MS = 1_000
@@ -11,6 +11,8 @@ export interface CompanionEvents {
   said(line: string): void
   /** Another process has taken the place of one that died. */
   replaced(): void
+  /** None could be started; it is tried again. */
+  failed(error: NodeJS.ErrnoException): void
 }
 
 /**
@@ -26,6 +28,7 @@ export class Companion {
   #line = ''
   #pauseMs = 0
   #isLeft = false
+  #next: Timer | undefined
   #stopped: Promise<void> | null = null
   /** Resolved by the end of the process that is there now. */
   #gone: Promise<void> = Promise.resolve()
@@ -45,7 +48,8 @@ export class Companion {
 
   /** Its stdin, to be shared with another process: who reads it sees the end only when all who write are gone. */
   get pipe() {
-    return this.#child.stdin
+    const { stdin } = this.#child
+    return stdin && !stdin.destroyed && this.pid !== undefined ? stdin : null
   }
 
   tell(line: string): void {
@@ -55,14 +59,13 @@ export class Companion {
 
   /** It does not do its work any more: another takes its place, and is there before this one goes. */
   replace(): void {
-    const old = this.#child
-    this.#begin()
-    old.kill('SIGKILL')
+    if (!this.#isLeft) this.#begin()
   }
 
   /** Its end is not replaced any more. */
   leave(): void {
     this.#isLeft = true
+    this.#next?.cancel()
   }
 
   /** Resolves when it is gone. */
@@ -91,7 +94,11 @@ export class Companion {
       }
       child.once('exit', gone)
       // Not started at all: no end would be told.
-      child.once('error', () => child.pid === undefined && gone())
+      child.once('error', (error) => {
+        if (child.pid !== undefined) return
+        this.#events.failed(error)
+        gone()
+      })
     })
     return child
   }
@@ -101,17 +108,21 @@ export class Companion {
     const wasShort = this.#clock.now() - this.#bornAt < SHORT_LIFE_MS
     const pauseMs = wasShort ? this.#pauseMs : 0
     this.#pauseMs = wasShort ? Math.min(Math.max(2 * pauseMs, PAUSE_MS), LONGEST_PAUSE_MS) : 0
-    this.#clock.timer(pauseMs, () => {
-      if (!this.#isLeft) this.#begin()
-    })
+    this.#next?.cancel()
+    this.#next = this.#clock.timer(pauseMs, () => this.#begin())
   }
 
+  /** There is never more than one: whoever was there before is told nothing any more, and must go. */
   #begin(): void {
+    this.#next?.cancel()
+    const old = this.#child
     try {
       this.#child = this.#start()
-    } catch {
+    } catch (error) {
+      this.#events.failed(error as NodeJS.ErrnoException)
       return this.#beginAgain()
     }
+    old.kill('SIGKILL')
     this.tell(this.#line)
     this.#events.replaced()
   }

@@ -49,9 +49,14 @@ const BY_CODE: Record<string, number> = {
   ERR_LEASE_UNSUPPORTED: EXIT.usage,
 }
 
+/** Our working folder was removed under us: every relative path has lost its meaning. */
+export const isAdrift = (error: unknown): boolean =>
+  error instanceof Error && (error as NodeJS.ErrnoException).syscall === 'uv_cwd'
+
 /** The one place where errors become exit codes; `null` for what nobody expected. */
 export function exitCodeOf(error: unknown): number | null {
   if (error instanceof CliError) return error.exitCode
+  if (isAdrift(error)) return EXIT.usage
   if (error instanceof StoreUnsafeError) return EXIT.unsafe
   if (error instanceof StoreError) return EXIT.unavailable
   return error instanceof LeaseError ? (BY_CODE[error.code] ?? null) : null

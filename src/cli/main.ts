@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { has, type Parsed, parse } from './args.js'
 import { commandNamed } from './commands.js'
-import { EXIT, exitCodeOf } from './exit.js'
+import { EXIT, exitCodeOf, isAdrift } from './exit.js'
 import { flushed, print, printError, say } from './text/output.js'
 
 /** How long the end of holdfast waits for a reader of its messages. */
@@ -45,10 +45,12 @@ function version(): string {
   return String((manifest as { version: unknown }).version)
 }
 
+const ADRIFT = 'the current folder does not exist any more; go to another one, or give absolute paths'
+
 /** One line and an exit code for whatever went wrong. */
 function failed(error: unknown): number {
   const exitCode = exitCodeOf(error)
-  const text = error instanceof Error ? error.message : String(error)
+  const text = isAdrift(error) ? ADRIFT : error instanceof Error ? error.message : String(error)
   say(exitCode === null ? `unexpected: ${text}; please report it, with what HOLDFAST_DEBUG=1 prints` : text)
   if (debug && error instanceof Error) for (const line of (error.stack ?? '').split('\n')) say(line)
   return exitCode ?? EXIT.software
@@ -68,8 +70,11 @@ async function crashed(error: unknown): Promise<void> {
   if (hasCrashed) return
   hasCrashed = true
   const { killEverything } = await import('./run/hold.js')
-  await killEverything()
-  await exit(failed(error))
+  try {
+    await killEverything()
+  } finally {
+    await exit(failed(error))
+  }
 }
 
 // Node's own warnings are for developers, not for whoever reads the mail of a cron job.

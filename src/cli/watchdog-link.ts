@@ -6,7 +6,9 @@ import type { Plan } from './run/plan.js'
 import { Watchdog } from './watchdog.js'
 
 /** A command that ends sooner spares the store a renewal. */
-const SHARE_AFTER_MS = 100
+const SHARE_AFTER_MS = 20
+/** How often the watchdog must answer. */
+const LOOK_EVERY_MS = 1_000
 
 /** Keeps the watchdog informed of one lease and its command, and the store of who keeps the lease alive. */
 export class WatchdogLink {
@@ -19,6 +21,7 @@ export class WatchdogLink {
   #deadline = 0
   #killAt: number | null = null
   #sharing: Timer | undefined
+  #looking: Timer | undefined
   onActing: () => void = () => {}
 
   /** Begins before the command does: whatever carries the cookie is its business from then on. */
@@ -31,6 +34,7 @@ export class WatchdogLink {
     this.#watchdog.onActing = () => this.onActing()
     this.#watchdog.onReplaced = () => this.#share()
     this.renewed()
+    this.#look()
   }
 
   begin(tree: Tree): void {
@@ -52,7 +56,17 @@ export class WatchdogLink {
 
   stop(): Promise<void> {
     this.#sharing?.cancel()
+    this.#looking?.cancel()
     return this.#watchdog.stop()
+  }
+
+  /** The deadline anew, too: what is told is counted on a clock that stops in suspend. */
+  #look(): void {
+    this.#looking = this.#environment.clock.timer(LOOK_EVERY_MS, () => {
+      if (this.#killAt === null) this.renewed()
+      this.#watchdog.look()
+      this.#look()
+    })
   }
 
   #tell(): void {

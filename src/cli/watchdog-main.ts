@@ -20,6 +20,8 @@ const FLUSH_MS = 500
 /** A process that holdfast was about to start when it died has no cookie for a moment: look once more after this. */
 const LAST_LOOK_MS = 50
 const STDOUT = 1
+/** A deadline that has moved by less was told again, no more. */
+const RENEWED_MS = 10
 const { clock, host } = systemEnvironment()
 
 /** What was told of the lease. */
@@ -60,7 +62,7 @@ function told(line: string): void {
   if (guard && before?.killAt === killAt && before.root.pid === orders.root.pid) {
     guard.look()
     // Who was seen once is known, even when nothing connects it with the command any more.
-    if (!isActing) tree?.members()
+    if (!isActing && deadline > before.deadline + RENEWED_MS) tree?.members()
     return
   }
   guard?.stop()
@@ -142,7 +144,7 @@ function tryWrite(fd: number, text: string): void {
 }
 
 // What a service manager or a hang-up sends to everybody is for the command.
-for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2', 'SIGPIPE'] as const)
+for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGPIPE'] as const)
   process.on(signal, () => {})
 
 const [, , line] = process.argv

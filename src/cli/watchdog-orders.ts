@@ -19,7 +19,7 @@ export interface WatchdogOrders {
 
 /** Written to holdfast before the watchdog does anything to the command. */
 export const ACTING = 'acting'
-/** Where the sentinel's pipe is in the watchdog: as long as either of the two holds it, the sentinel waits. */
+/** Where the sentinel's pipe is in the watchdog: as long as holdfast or the watchdog holds it, the sentinel waits. */
 export const SENTINEL_PIPE = 3
 /** Written there by a watchdog that leaves nothing to do. */
 export const SENTINEL_DONE = '- done\n'

@@ -10,21 +10,25 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Clock } from '../environment.js'
 import { Companion } from './companion.js'
+import { canSeeProcesses, readProcess } from './process/processes.js'
+import { say } from './text/output.js'
 import { ACTING, encodeOrders, type WatchdogOrders } from './watchdog-orders.js'
 
 const MAIN = fileURLToPath(new URL('./watchdog-main.js', import.meta.url))
 /**
  * Remembers the last line; at the end of its input it stops the process group, whose number comes first in that line, so
- * that nothing goes on while the watchdog starts. What is sent to everybody (a service manager's TERM, a hang-up)
+ * that nothing goes on while the watchdog starts. Where none can be started (Node was replaced by a newer one, perhaps),
+ * it kills the group itself. What is sent to everybody (a service manager's TERM, a hang-up)
  * is not for the sentinel.
  */
 const SENTINEL = [
   "trap '' HUP INT QUIT TERM TSTP TTIN TTOU USR1 USR2 PIPE ALRM",
   'last=',
-  'while IFS= read -r line; do last=$line; done',
+  'while IFS= read -r line; do last=$line; case $line in -*) exit 0 ;; esac; done',
   'group=${last%% *}',
-  'case $group in - | "") exit 0 ;; 0) ;; *) kill -s STOP -- "-$group" 2>/dev/null ;; esac',
-  'exec "$0" "$1" "$last"',
+  'case $group in "") exit 0 ;; 0) ;; *) kill -s STOP -- "-$group" 2>/dev/null ;; esac',
+  '"$0" "$1" "$last" && exit 0',
+  'case $group in 0) ;; *) kill -s KILL -- "-$group" ;; esac',
 ].join('\n')
 
 /** A watchdog that has not answered for so long is stopped, or busy beyond all measure: another takes its place. */
@@ -36,6 +40,7 @@ export class Watchdog {
   readonly #clock: Clock
   #unansweredSince: number | null = null
   #hasActed = false
+  #hasFailed = false
   /** The watchdog has begun to end the command, because holdfast did not. */
   onActing: () => void = () => {}
   /** {@link pids} has changed. */
@@ -43,20 +48,34 @@ export class Watchdog {
 
   constructor(clock: Clock) {
     this.#clock = clock
-    const events = { said: (line: string) => this.#said(line), replaced: () => this.onReplaced() }
-    this.#sentinel = new Companion(() => this.#spawnSentinel(), clock, events)
-    this.#watchdog = new Companion(() => this.#spawnWatchdog(), clock, events)
+    const said = (line: string) => this.#said(line)
+    const failed = (error: NodeJS.ErrnoException) => this.#failed(error)
+    // A watchdog holds the pipe of the sentinel that was there when it began.
+    const renewed = () => this.#watchdog.replace()
+    this.#sentinel = new Companion(() => this.#spawnSentinel(), clock, { said, failed, replaced: renewed })
+    this.#watchdog = new Companion(() => this.#spawnWatchdog(), clock, {
+      said,
+      failed,
+      replaced: () => this.onReplaced(),
+    })
   }
 
   tell(orders: WatchdogOrders): void {
     const line = encodeOrders(orders)
     this.#sentinel.tell(line)
     this.#watchdog.tell(line)
+    this.#unansweredSince ??= this.#clock.now()
+  }
+
+  /** Looks after both: who is stopped does not do its work, and does not die of that. */
+  look(): void {
     const now = this.#clock.now()
-    this.#unansweredSince ??= now
-    if (now - this.#unansweredSince < PATIENCE_MS) return
-    this.#unansweredSince = now
-    this.#watchdog.replace()
+    const { pid } = this.#sentinel
+    if (pid !== undefined && canSeeProcesses() && readProcess(pid)?.state === 'T') this.#sentinel.replace()
+    else if (this.#unansweredSince !== null && now - this.#unansweredSince >= PATIENCE_MS) {
+      this.#unansweredSince = now
+      this.#watchdog.replace()
+    }
   }
 
   get hasActed(): boolean {
@@ -70,7 +89,9 @@ export class Watchdog {
 
   /** Nothing is left to watch. The sentinel first, which would act on the death of the other. */
   async stop(): Promise<void> {
-    await Promise.all([this.#sentinel.stop(), this.#watchdog.stop()])
+    const sentinelGone = this.#sentinel.stop()
+    await this.#watchdog.stop()
+    await sentinelGone
   }
 
   #said(line: string): void {
@@ -82,6 +103,12 @@ export class Watchdog {
     this.onActing()
   }
 
+  #failed(error: NodeJS.ErrnoException): void {
+    if (!this.#hasFailed)
+      say(`could not start a process that ends the command if holdfast is killed (${error.code}); trying again`)
+    this.#hasFailed = true
+  }
+
   // A session of their own: Ctrl-Z, Ctrl-C and the end of a terminal are none of their business.
   #spawnSentinel() {
     const args = ['-c', SENTINEL, process.execPath, MAIN]
@@ -89,8 +116,8 @@ export class Watchdog {
   }
 
   #spawnWatchdog() {
-    const pipe = this.#sentinel.pipe ?? 'ignore'
-    return spawn(process.execPath, [MAIN], { ...common(), stdio: ['pipe', 'pipe', 'inherit', pipe] })
+    const { pipe } = this.#sentinel
+    return spawn(process.execPath, [MAIN], { ...common(), stdio: ['pipe', 'pipe', 'inherit', pipe ?? 'ignore'] })
   }
 }
 

@@ -383,7 +383,7 @@ describe('a file that cannot be written', () => {
     ])
     assert.deepEqual([code, stdout], [7, 'ran\n'])
     assert.match(stderr, ONE_LINE)
-    assert.match(stderr, /could not write the metrics into ".*" \(ENOENT\): they are those of an earlier run/)
+    assert.match(stderr, /could not write the metrics into ".*" \(ENOENT\): this run is not counted there/)
   })
 
   test(

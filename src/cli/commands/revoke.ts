@@ -81,7 +81,7 @@ function describe(outcome: RevokeOutcome, key: string, target: Target): string {
     : ''
   switch (outcome.kind) {
     case 'freed':
-      return `${name} is free now${also}; its old holder is told at its next heartbeat and may work until then`
+      return `${name} is free now${also}; whoever held it is told at the next heartbeat, and may work until then`
     case 'refusing':
       return `asked for ${name} back: its holder is told, its renewals are refused; see when it is free: ${suggest(target, 'show', key)}`
     case 'asked':

@@ -72,7 +72,9 @@ async function runOnce(parsed: Parsed, report: Report, metrics: MetricsFile | un
   report.asks({ namespace: target.namespace ?? DEFAULTS.namespace, key, store: target.place }, waitMs > 0)
   const signals = new Signals()
   leaveStderrAlone()
-  const cgroup = has(parsed, 'cgroup') ? new Cgroup(systemEnvironment().random.id()) : null
+  const newGroup = () => (has(parsed, 'cgroup') ? new Cgroup(systemEnvironment().random.id()) : null)
+  // Refused before the wait; made for good after it.
+  newGroup()?.remove()
   const store = await openStore(target)
   refuseWhatStoreCannot(lengths, store)
   const progress = new Progress(target, key, () => leases.inspect(key), { quiet, waitMs })
@@ -84,9 +86,11 @@ async function runOnce(parsed: Parsed, report: Report, metrics: MetricsFile | un
   const leases: Leases = asUsage(() => createLeases(store, { ...leasesOptions(request), observe }))
   // What could not be released was said already, and lingers up to its ttl.
   const close = () => leases.close().catch(() => {})
+  let cgroup: Cgroup | null = null
   try {
     const lease = await acquire(leases, request, signals, { progress, report })
     if (typeof lease === 'number') return lease
+    cgroup = newGroup()
     const env = {
       HOLDFAST_KEY: key,
       HOLDFAST_FENCE: String(lease.fence),

@@ -34,7 +34,7 @@ export function metricsFile(given: string, key: string): MetricsFile {
       try {
         replace(path, textOf(metrics.families(how, exitCode, readBefore(path))))
       } catch (error) {
-        say(`could not write the metrics into ${quote(given)} (${codeOf(error)}): they are those of an earlier run`)
+        say(`could not write the metrics into ${quote(given)} (${codeOf(error)}): this run is not counted there`)
       }
     },
   }

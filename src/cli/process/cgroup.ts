@@ -25,13 +25,18 @@ export class Cgroup {
       this.within(() => {})
     } catch (error) {
       this.remove()
-      throw refused('cannot move a process to a new group, or kill all of it (Linux 5.14 can)', error)
+      const cause = error instanceof Error ? (error.cause ?? error) : error
+      throw refused('cannot move a process to a new group, or kill all of it (Linux 5.14 can)', cause)
     }
   }
 
   /** Whoever is started by `work` starts in the group: we are in it meanwhile. */
   within<T>(work: () => T): T {
-    moveTo(this.folder)
+    try {
+      moveTo(this.folder)
+    } catch (error) {
+      throw Object.assign(new Error(`cannot enter ${this.folder}`, { cause: error }), { code: 'no control group' })
+    }
     try {
       return work()
     } finally {

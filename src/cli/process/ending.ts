@@ -42,7 +42,7 @@ export async function endTree(ending: Ending): Promise<readonly ProcessInfo[]> {
     }
     let quiet = 0
     while (clock.now() < ending.killAt()) {
-      quiet = ending.isCommandOver() && tree.members().length === 0 ? quiet + 1 : 0
+      quiet = ending.isCommandOver() && tree.look().isGone ? quiet + 1 : 0
       if (quiet === QUIET_LOOKS) return []
       const leftMs = Math.max(ending.killAt() - clock.now(), 0)
       await sleep(clock, Math.min(ENDING_LOOK_MS, leftMs), { keepAlive: true })
@@ -59,10 +59,10 @@ async function killed({ clock, tree, isCommandOver }: Ending): Promise<readonly 
   let left: readonly ProcessInfo[] = []
   for (let quiet = 0; quiet < QUIET_LOOKS; ) {
     await sleep(clock, KILLED_LOOK_MS, { keepAlive: true })
-    const seen = tree.members()
+    const { seen, isGone } = tree.look()
     if (seen.length > 0) left = seen
-    if (seen.length > 0) tree.kill()
-    quiet = isCommandOver() && seen.length === 0 ? quiet + 1 : 0
+    if (!isGone) tree.kill()
+    quiet = isCommandOver() && isGone ? quiet + 1 : 0
     // Those that keep coming back may be between two processes at this very moment: named is who was seen last.
     if (clock.now() >= until && quiet < QUIET_LOOKS) return left
   }

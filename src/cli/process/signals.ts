@@ -1,5 +1,5 @@
 import { constants } from 'node:os'
-import { systemEnvironment } from '../../environment.js'
+import { systemEnvironment, type Timer } from '../../environment.js'
 import { type ControllingTerminal, controllingTerminal } from './terminal.js'
 import type { Tree } from './tree.js'
 
@@ -31,6 +31,7 @@ export class Signals {
   readonly #abort = new AbortController()
   readonly #terminal: ControllingTerminal | null = controllingTerminal()
   #tree: Tree | null = null
+  #stopping: Timer | undefined
   #resumed: () => void = () => {}
 
   constructor() {
@@ -38,6 +39,7 @@ export class Signals {
     for (const signal of PRIVATE)
       process.on(signal, () => this.#reachedCommand(signal) || this.#tree?.signalCommand(signal))
     process.on('SIGCONT', () => {
+      this.#stopping?.cancel()
       // Whatever we slept through comes first: a command whose lease ran out meanwhile must not go on.
       this.#resumed()
       if (!this.#terminal) this.#tree?.signal('SIGCONT')
@@ -59,6 +61,7 @@ export class Signals {
   /** The command has ended: what comes now finds nobody. */
   stop(): void {
     this.#tree = null
+    this.#stopping?.cancel()
     this.#resumed = () => {}
   }
 
@@ -78,7 +81,8 @@ export class Signals {
     }
     if (!this.#tree) return stop()
     this.#tree.signal('SIGTSTP')
-    systemEnvironment().clock.timer(STOP_HANDLER_MS, stop)
+    this.#stopping?.cancel()
+    this.#stopping = systemEnvironment().clock.timer(STOP_HANDLER_MS, stop)
   }
 
   #reachedCommand(signal: NodeJS.Signals): boolean {

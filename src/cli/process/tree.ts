@@ -39,10 +39,29 @@ export class Tree {
     this.#groupIsOurs = root.ownGroup && root.pid !== null
   }
 
-  /** Everything that is alive now. `found` is called with each, as soon as it is seen to be a member. */
+  /** Everything that is seen alive now. `found` is called with each, as soon as it is seen to be a member. */
   members(found: (each: ProcessInfo) => void = () => {}): ProcessInfo[] {
+    return this.#look(found) ?? []
+  }
+
+  /** What is seen alive now, and whether that is all: where nobody can look, nobody who answers must be left. */
+  look(): { readonly seen: readonly ProcessInfo[]; readonly isGone: boolean } {
+    const seen = this.#look(() => {})
+    return { seen: seen ?? [], isGone: seen ? seen.length === 0 : !this.#isSeen && !this.#answers() }
+  }
+
+  /** `null` where that cannot be seen: no `/proc`, or no descriptor left to read it with. */
+  #look(found: (each: ProcessInfo) => void): ProcessInfo[] | null {
     const { started } = this.root
-    if (started === null) return []
+    if (started === null) return null
+    try {
+      return this.#scan(started, found)
+    } catch {
+      return null
+    }
+  }
+
+  #scan(started: number, found: (each: ProcessInfo) => void): ProcessInfo[] {
     const members = new Map<number, ProcessInfo>()
     const add = (each: ProcessInfo) => {
       members.set(each.pid, each)
@@ -62,14 +81,16 @@ export class Tree {
         grew = true
       }
     }
+    const alive = new Set(candidates.map(({ pid }) => pid))
+    for (const pid of this.#known.keys()) if (!alive.has(pid)) this.#known.delete(pid)
     return [...members.values()]
   }
 
   #belongs(each: ProcessInfo): boolean {
-    const { pid, started, ownGroup, cookie } = this.root
+    const { pid, started, cookie } = this.root
     if (this.#known.get(each.pid) === each.started) return true
     if (each.pid === pid) return each.started === started
-    if (ownGroup && (each.group === pid || each.session === pid)) return true
+    if (this.#groupIsOurs && (each.group === pid || each.session === pid)) return true
     return environmentHolds(each.pid, COOKIE, cookie)
   }
 
@@ -83,8 +104,7 @@ export class Tree {
   /** A signal for the command alone. */
   signalCommand(signal: NodeJS.Signals): void {
     const { pid, started } = this.root
-    if (pid === null || (started !== null && readProcess(pid)?.started !== started)) return
-    tryKill(pid, signal)
+    if (pid !== null && (started === null || isStill(pid, started))) tryKill(pid, signal)
   }
 
   /** TERM for every member, those that left the group too; whoever is stopped must run to hear it. */
@@ -104,6 +124,7 @@ export class Tree {
   kill(): void {
     if (this.root.cgroup !== null) killGroup(this.root.cgroup)
     const stopped = new Map<string, ProcessInfo>()
+    if (this.root.ownGroup) this.#signalGroup('SIGSTOP')
     // Whoever is known already need not be found first.
     for (const [pid, started] of this.#known) send({ pid, started }, 'SIGSTOP')
     let quiet = 0
@@ -119,14 +140,16 @@ export class Tree {
     if (this.root.ownGroup) this.#signalGroup('SIGKILL')
     else if (!this.#isSeen) this.signalCommand('SIGKILL')
     for (const each of stopped.values()) send(each, 'SIGKILL')
+    for (const [pid, started] of this.#known) send({ pid, started }, 'SIGKILL')
   }
 
   /** The command itself has been waited for: the number of an empty group may be given to somebody else. */
   commandEnded(): void {
-    if (!this.#isSeen) return
-    const left = this.members()
+    const left = this.#look(() => {})
+    if (!left) return
     this.#isEmpty = left.length === 0
-    if (!left.some((each) => each.group === this.root.pid)) this.#groupIsOurs = false
+    const { pid } = this.root
+    if (!left.some((each) => each.group === pid || each.session === pid)) this.#groupIsOurs = false
   }
 
   /** What a command that has ended has left behind and is still there: where there was nothing, nothing came since. */
@@ -138,6 +161,17 @@ export class Tree {
     if (this.#groupIsOurs && this.root.pid !== null) tryKill(-this.root.pid, signal)
   }
 
+  /** A zombie answers, too. */
+  #answers(): boolean {
+    const { pid, ownGroup } = this.root
+    try {
+      if (pid !== null) process.kill(ownGroup ? -pid : pid, 0)
+      return pid !== null
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+    }
+  }
+
   get #isSeen(): boolean {
     return this.root.started !== null
   }
@@ -145,7 +179,16 @@ export class Tree {
 
 /** The pid may have been given to another process since it was found. */
 function send({ pid, started }: Pick<ProcessInfo, 'pid' | 'started'>, signal: NodeJS.Signals): void {
-  if (readProcess(pid)?.started === started) tryKill(pid, signal)
+  if (isStill(pid, started)) tryKill(pid, signal)
+}
+
+/** Where nobody can look, it was a moment ago. */
+function isStill(pid: number, started: number): boolean {
+  try {
+    return readProcess(pid)?.started === started
+  } catch {
+    return true
+  }
 }
 
 function tryKill(pid: number, signal: NodeJS.Signals): void {

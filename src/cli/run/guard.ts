@@ -64,6 +64,11 @@ export class Guard {
     this.look()
   }
 
+  /** Nothing has begun to end the command. */
+  get isWatching(): boolean {
+    return this.#state === 'watching'
+  }
+
   /** Reads the clock and does what is due; also when something may have changed. */
   look(): void {
     this.#timer?.cancel()

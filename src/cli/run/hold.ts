@@ -45,15 +45,18 @@ export async function killEverything(): Promise<void> {
   const { clock } = systemEnvironment()
   const until = clock.now() + CRASH_MS
   let left: readonly ProcessInfo[] = []
+  let isGone = false
   for (let quiet = 0; trees.length > 0 && quiet < QUIET_LOOKS && clock.now() < until; ) {
     await sleep(clock, CRASH_LOOK_MS, { keepAlive: true })
-    left = trees.flatMap((tree) => tree.members())
-    quiet = left.length === 0 ? quiet + 1 : 0
-    if (left.length > 0) for (const tree of trees) tree.kill()
+    const looks = trees.map((tree) => tree.look())
+    left = looks.flatMap(({ seen }) => seen)
+    isGone = looks.every((look) => look.isGone)
+    quiet = isGone ? quiet + 1 : 0
+    if (!isGone) for (const tree of trees) tree.kill()
   }
   sayNotEnded(left)
   // Whoever is left is the watchdog's.
-  if (left.length === 0) await Promise.all([...running.values()].map((watchdog) => watchdog.stop()))
+  if (isGone) await Promise.all([...running.values()].map((watchdog) => watchdog.stop()))
 }
 
 function sayNotEnded(left: readonly ProcessInfo[]): void {
@@ -63,14 +66,31 @@ function sayNotEnded(left: readonly ProcessInfo[]): void {
 
 /** Runs the command under the lease and gives the exit code. The lease ends when nothing that it protected is left. */
 export async function hold(hold: Hold): Promise<number> {
-  const { lease, plan, cgroup, signals, progress, report, environment } = hold
+  const { lease, plan, cgroup, environment } = hold
   const cookie = environment.random.id()
-  const watchdog = new WatchdogLink(lease, plan, cookie, cgroup?.folder ?? null, environment)
+  const watchdog = watchdogOf(lease, plan, cookie, cgroup?.folder ?? null, environment)
+  if (!watchdog) return notStarted(hold, null, NO_WATCHDOG)
+  // Whoever was paused since the grant has no time left to begin.
+  if (!lease.held) {
+    await watchdog.stop()
+    return lost(hold, null, [], await lease.release())
+  }
   const started = start(hold.command, { ...process.env, ...hold.env }, cookie, cgroup)
   const { tree } = started
   if (!tree) return notStarted(hold, watchdog, await started.ended)
 
   running.set(tree, watchdog)
+  try {
+    return await guarded(hold, started.ended, tree, watchdog)
+  } catch (error) {
+    // A fault of ours: the command goes before the lease does.
+    await killEverything()
+    throw error
+  }
+}
+
+async function guarded(hold: Hold, commandEnded: Promise<Ended>, tree: Tree, watchdog: WatchdogLink): Promise<number> {
+  const { lease, plan, signals, progress, report, environment } = hold
   watchdog.begin(tree)
   report.started(tree.root.pid)
   const name = JSON.stringify(lease.key)
@@ -98,13 +118,14 @@ export async function hold(hold: Hold): Promise<number> {
     { waitsForCommand: true },
   )
   watchdog.onActing = () => {
-    report.overtaken()
+    // It may help to end what we are ending already: that is no news.
+    if (guard.isWatching) report.overtaken()
     guard.finish()
   }
   signals.forwardTo(tree, () => guard.look())
   progress.onRenewed = () => guard.look()
 
-  const over = started.ended.then(async (ended) => {
+  const over = commandEnded.then(async (ended) => {
     // If the watchdog has ended it, its word is there already, and read in this turn.
     await turn()
     report.ended(ended)
@@ -131,9 +152,23 @@ export async function hold(hold: Hold): Promise<number> {
   return end.ended.exitCode
 }
 
-async function notStarted({ lease, report }: Hold, watchdog: WatchdogLink, ended: Ended): Promise<number> {
+const NO_WATCHDOG: Ended = {
+  kind: 'not-started',
+  exitCode: EXIT.notExecutable,
+  why: 'the watchdog could not be started (is the environment too large, or a limit of processes reached?), and so the command was not',
+}
+
+function watchdogOf(...args: ConstructorParameters<typeof WatchdogLink>): WatchdogLink | null {
+  try {
+    return new WatchdogLink(...args)
+  } catch {
+    return null
+  }
+}
+
+async function notStarted({ lease, report }: Hold, watchdog: WatchdogLink | null, ended: Ended): Promise<number> {
   report.ended(ended)
-  await Promise.all([watchdog.stop(), lease.release()])
+  await Promise.all([watchdog?.stop(), lease.release()])
   if (ended.kind === 'not-started') say(ended.why)
   return ended.exitCode
 }

@@ -117,8 +117,8 @@ export class Progress {
     if (this.#obstacle?.kind !== 'held' || this.#obstacle.holder !== holder) return
     const who = holding ? holdingLine(holding) : `${this.#name} is held${holder === undefined ? '' : ` by ${holder}`}`
     const limit = this.#options.waitMs === Number.POSITIVE_INFINITY ? '' : ` up to ${this.#limit}`
-    const ask = suggest(this.#target, 'revoke', this.#key)
-    say(`${who}; ${waiting}${limit} (${askedText(this.#target)}); ask for it back: ${ask}${this.#ownHint()}`)
+    const ask = holding?.state === 'revoked' ? '' : `; ask for it back: ${suggest(this.#target, 'revoke', this.#key)}`
+    say(`${who}; ${waiting}${limit} (${askedText(this.#target)})${ask}${this.#ownHint()}`)
   }
 
   #ownHint(): string {

@@ -3,7 +3,7 @@
  * non-blocking, for the command that shares them too, and its writes would begin to fail. And never blocking: while
  * a reader stalls (`2>&1 | less`), the deadline of a lease must still be met.
  */
-import { write } from 'node:fs'
+import { constants, fstatSync, openSync, write } from 'node:fs'
 import { sleep, systemEnvironment } from '../../environment.js'
 import { CliError, EXIT } from '../exit.js'
 
@@ -98,4 +98,25 @@ async function writeAll(fd: number, bytes: Buffer): Promise<NodeJS.ErrnoExceptio
 }
 
 const writeOnce = (fd: number, bytes: Buffer): Promise<number | NodeJS.ErrnoException> =>
-  new Promise((resolve) => write(fd, bytes, (error, written) => resolve(error ?? written)))
+  new Promise((resolve) => write(unblocked(fd), bytes, (error, written) => resolve(error ?? written)))
+
+const descriptors = new Map<number, number>()
+
+/**
+ * The same pipe or terminal by a descriptor of our own, which does not block, whatever those do that others share with
+ * us: a thread that is stuck in a write keeps Node from exiting. Where that is not to be had, the shared one.
+ */
+function unblocked(fd: number): number {
+  const known = descriptors.get(fd)
+  if (known !== undefined) return known
+  let own = fd
+  try {
+    const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants
+    const there = fstatSync(fd)
+    if (there.isFIFO() || there.isCharacterDevice()) own = openSync(`/dev/fd/${fd}`, O_WRONLY | O_NONBLOCK | O_NOCTTY)
+  } catch {
+    // Of another user, or closed.
+  }
+  descriptors.set(fd, own)
+  return own
+}

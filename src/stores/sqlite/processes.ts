@@ -34,7 +34,11 @@ export function glanceAt(pid: number): 'gone' | 'hidden' {
 export function lookAt(pid: number): ProcessView {
   if (glanceAt(pid) === 'gone') return 'gone'
   // Unreadable is not dead: with hidepid the folder of another user's process is missing.
-  return readStat(`/proc/${pid}`) ?? 'hidden'
+  try {
+    return readStat(`/proc/${pid}`) ?? 'hidden'
+  } catch {
+    return 'hidden'
+  }
 }
 
 /** `null` when one of them cannot be told from a later process with its number: such a lease ends by time. */
