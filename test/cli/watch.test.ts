@@ -91,10 +91,10 @@ describe('a reader that goes', () => {
     const script = `exec "${process.execPath}" ${MAIN} ls --watch --interval 100ms 1>&9`
     const line = `mkfifo f; exec 9<>f; head -c 65000 /dev/zero >&9; ${script}`
     const watch = cli.spawn('bash', ['-c', line])
-    // A page is left at most, which its next words do not fit into.
-    await eventually('the pipe is full', () => bytesIn(join(cli.folder, 'f')) > 65_000)
-    await delay(300)
-    assert.ok(alive(watch.pid))
+    // Its table does not fit into what is left.
+    await eventually('the pipe is as good as full', () => bytesIn(join(cli.folder, 'f')) === 65_000)
+    await delay(700)
+    assert.deepEqual([alive(watch.pid), bytesIn(join(cli.folder, 'f'))], [true, 65_000])
     watch.process.kill('SIGTERM')
     await watch.exited
     assert.equal(watch.process.signalCode, 'SIGTERM', 'which a shell calls 143')
