@@ -23,7 +23,11 @@ export function commandNamed(word: string): CommandSpec {
   const spec = COMMANDS.find(({ name }) => name === word)
   if (spec) return spec
   const names = COMMANDS.map(({ name }) => name)
+  if (word.startsWith('-'))
+    throw usageError(
+      `options come after the command: holdfast run ${shellWord(word)} …; of its own, holdfast has --help and --version`,
+    )
   const near = nearest(word, names)
   const hint = near ? `did you mean ${near}?` : `there are: ${names.join(', ')}; see holdfast --help`
-  throw usageError(`there is no ${word.startsWith('-') ? 'option' : 'command'} ${shellWord(word)}; ${hint}`)
+  throw usageError(`there is no command ${shellWord(word)}; ${hint}`)
 }

@@ -65,10 +65,13 @@ describe('where stderr is no terminal: one line for each change', () => {
     const holder = await hold('away', '--ttl', '60s', ...store)
     const waiter = cli.start(['run', ...store, 'away', '--', 'true'])
     await waiter.saw(/waiting/)
+    // The holder would notice it too, and let go at once.
+    holder.process.kill('SIGSTOP')
     renameSync(folder, `${folder}-away`)
     await waiter.saw(/l\.db does not answer \(.+\); still trying to get "away"\n/)
     renameSync(`${folder}-away`, folder)
     await waiter.saw(/l\.db answers again\n/)
+    holder.process.kill('SIGCONT')
     holder.process.kill('SIGTERM')
     await holder.ended
     waiter.process.kill('SIGTERM')

@@ -75,8 +75,8 @@ export function writtenDuration(ms: number): string {
 /** For people: `850ms`, `12s`, `3m 5s`, `2h 4m`, `6d 3h`. */
 export function formatDuration(ms: number): string {
   if (ms === Number.POSITIVE_INFINITY) return 'forever'
-  if (ms < 1_000) return `${Math.max(0, Math.round(ms))}ms`
-  if (ms < 10_000) return `${Math.floor(ms / 100) / 10}s`
+  if (Math.round(ms) < 1_000) return `${Math.max(0, Math.round(ms))}ms`
+  if (ms < 10_000) return `${Math.floor(Math.round(ms) / 100) / 10}s`
   const seconds = Math.floor(ms / 1_000)
   const [days, hours, minutes] = [
     Math.floor(seconds / 86_400),

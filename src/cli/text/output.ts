@@ -3,7 +3,7 @@
  * non-blocking, for the command that shares them too, and its writes would begin to fail. And never blocking: while
  * a reader stalls (`2>&1 | less`), the deadline of a lease must still be met.
  */
-import { constants, fstatSync, openSync, write } from 'node:fs'
+import { constants, fstatSync, openSync, readFileSync, write } from 'node:fs'
 import { sleep, systemEnvironment } from '../../environment.js'
 import { CliError, EXIT } from '../exit.js'
 
@@ -100,6 +100,7 @@ async function writeAll(fd: number, bytes: Buffer): Promise<NodeJS.ErrnoExceptio
 const writeOnce = (fd: number, bytes: Buffer): Promise<number | NodeJS.ErrnoException> =>
   new Promise((resolve) => write(unblocked(fd), bytes, (error, written) => resolve(error ?? written)))
 
+const O_ACCMODE = 3
 const descriptors = new Map<number, number>()
 
 /**
@@ -113,7 +114,11 @@ function unblocked(fd: number): number {
   try {
     const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants
     const there = fstatSync(fd)
-    if (there.isFIFO() || there.isCharacterDevice()) own = openSync(`/dev/fd/${fd}`, O_WRONLY | O_NONBLOCK | O_NOCTTY)
+    // What was opened for reading only must fail as it is.
+    const flags = /^flags:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1]
+    const isWritable = (Number.parseInt(flags ?? '0', 8) & O_ACCMODE) !== constants.O_RDONLY
+    if (isWritable && (there.isFIFO() || there.isCharacterDevice()))
+      own = openSync(`/dev/fd/${fd}`, O_WRONLY | O_NONBLOCK | O_NOCTTY)
   } catch {
     // Of another user, or closed.
   }
