@@ -7,7 +7,8 @@ import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { sleep, systemEnvironment } from '../environment.js'
 import { removeGroup } from './process/cgroup.js'
-import { nameOf, type ProcessInfo } from './process/processes.js'
+import { sayNotEnded } from './process/ending.js'
+import type { ProcessInfo } from './process/processes.js'
 import { Tree } from './process/tree.js'
 import { Guard, type GuardEvents } from './run/guard.js'
 import type { Plan } from './run/plan.js'
@@ -119,8 +120,7 @@ async function over(seen: readonly ProcessInfo[]): Promise<void> {
     await sleep(clock, LAST_LOOK_MS, { keepAlive: true })
     return watch(orders, SILENT)
   }
-  if (seen.length > 0)
-    say(`could not end ${seen.map(nameOf).join(', ')}, now without the lease, and perhaps more: end them by hand`)
+  sayNotEnded(seen)
   if (isAlone && orders && orders.root.cgroup !== null) removeGroup(orders.root.cgroup)
   tryWrite(SENTINEL_PIPE, SENTINEL_DONE)
   await flushed(FLUSH_MS)

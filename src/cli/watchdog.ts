@@ -51,7 +51,9 @@ export class Watchdog {
     const said = (line: string) => this.#said(line)
     const failed = (error: NodeJS.ErrnoException) => this.#failed(error)
     // A watchdog holds the pipe of the sentinel that was there when it began.
-    const renewed = () => this.#watchdog.replace()
+    const renewed = () => {
+      if (this.#sentinel.pid !== undefined) this.#watchdog.replace()
+    }
     this.#sentinel = new Companion(() => this.#spawnSentinel(), clock, { said, failed, replaced: renewed })
     this.#watchdog = new Companion(() => this.#spawnWatchdog(), clock, {
       said,

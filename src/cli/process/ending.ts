@@ -1,5 +1,6 @@
 import { type Clock, sleep, turn } from '../../environment.js'
-import type { ProcessInfo } from './processes.js'
+import { say } from '../text/output.js'
+import { nameOf, type ProcessInfo } from './processes.js'
 import { QUIET_LOOKS, type Tree } from './tree.js'
 
 /** How often a command that was told to end is looked at, and one that was killed. */
@@ -67,4 +68,9 @@ async function killed({ clock, tree, isCommandOver }: Ending): Promise<readonly 
     if (clock.now() >= until && quiet < QUIET_LOOKS) return left
   }
   return []
+}
+
+export function sayNotEnded(left: readonly ProcessInfo[]): void {
+  if (left.length > 0)
+    say(`could not end ${left.map(nameOf).join(', ')}, now without the lease, and perhaps more: end them by hand`)
 }

@@ -4,6 +4,7 @@ import type { Lease, ReleaseResult } from '../../lease.js'
 import { EXIT } from '../exit.js'
 import type { Cgroup } from '../process/cgroup.js'
 import { type Ended, start } from '../process/child.js'
+import { sayNotEnded } from '../process/ending.js'
 import { nameOf, type ProcessInfo } from '../process/processes.js'
 import type { Signals } from '../process/signals.js'
 import { QUIET_LOOKS, type Tree } from '../process/tree.js'
@@ -57,11 +58,6 @@ export async function killEverything(): Promise<void> {
   sayNotEnded(left)
   // Whoever is left is the watchdog's.
   if (isGone) await Promise.all([...running.values()].map((watchdog) => watchdog.stop()))
-}
-
-function sayNotEnded(left: readonly ProcessInfo[]): void {
-  if (left.length > 0)
-    say(`could not end ${left.map(nameOf).join(', ')}, now without the lease, and perhaps more: end them by hand`)
 }
 
 /** Runs the command under the lease and gives the exit code. The lease ends when nothing that it protected is left. */
