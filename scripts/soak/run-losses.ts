@@ -3,9 +3,9 @@ import { judge, LOSSES, type Loss, round } from '../../test/support/run-losses.j
 
 export const summary = 'holdfast run loses its lease or its life, 30 times in each way: nothing of its command is left'
 
-export async function run([rounds = '30', ttl = '3s']: readonly string[]): Promise<void> {
+export async function run([rounds = '30', ttl = '3s', ...only]: readonly string[]): Promise<void> {
   for (const [loss, what] of Object.entries(LOSSES) as [Loss, string][]) {
-    if (loss === 'all') continue
+    if (loss === 'all' || (only.length > 0 && !only.includes(loss))) continue
     const bench = new Bench()
     const gaps: number[] = []
     const waits: number[] = []

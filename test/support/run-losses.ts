@@ -50,6 +50,9 @@ const NEXT = `for name in ${FAMILY.join(' ')}; do
 done 2>/dev/null
 echo "started $(date +%s%N)"`
 
+/** Longer than any TTL that is used here. */
+const STUCK_MS = 6_000
+
 export async function round(bench: Bench, loss: Loss, ttl: string, delayMs: number): Promise<Round> {
   const folder = join(bench.folder, `${loss}-${delayMs}-${process.hrtime.bigint()}`)
   mkdirSync(folder)
@@ -64,6 +67,8 @@ export async function round(bench: Bench, loss: Loss, ttl: string, delayMs: numb
   await pause(delayMs)
   const faultAt = Date.now()
   await inflict(bench, loss, first, key, fault)
+  // Stopped within its write, a fraction of a millisecond, it keeps everybody else from writing until it goes on.
+  if (loss === 'stop') void pause(STUCK_MS).then(() => first.process.kill('SIGCONT'))
   const { stdout } = await next.ended
   const startedAt = Number(/started (\d+)/.exec(stdout)?.[1]) / 1e6
   const survivors = [...stdout.matchAll(/^alive (\w+)$/gm)].map(([, name]) => name ?? '')
