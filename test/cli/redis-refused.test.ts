@@ -66,7 +66,7 @@ describe('no verdict: 69', withRedis, () => {
       await refuses(
         `redis://:geheim@127.0.0.1:${port}`,
         69,
-        new RegExp(`redis at 127.0.0.1:${port} .*Redis\\?`),
+        new RegExp(`redis at 127.0.0.1:${port} .*what answers there is no Redis`),
         'unavailable',
       )
     } finally {

@@ -92,7 +92,7 @@ describe('a server that was restarted without its data', withRedis, () => {
     const command = `HOLDFAST_STORE='${env('20s').HOLDFAST_STORE}' '${process.execPath}' '${MAIN}' ${RUN.join(' ')} k -- true`
     const terminal = screen(cli, 'restart', `${command}; cat`, { columns: 200, rows: 24 })
     await terminal.sees(WHY)
-    await terminal.sees(/^holdfast: waiting [2-9]s for "k": 1\ds to go: it started [2-9] s ago/m)
+    await terminal.sees(/^holdfast: waiting [2-9]s for "k": the store is not ready, 1\ds to go$/m)
     terminal.press('C-c')
     await terminal.sees(/SIGINT ended the wait for "k" after /)
   })

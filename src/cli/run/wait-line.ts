@@ -77,8 +77,9 @@ export class WaitLine {
     const waiting = `holdfast: waiting ${seconds(now - this.#began)}${limit} for ${JSON.stringify(this.#key)}`
     if (obstacle.kind === 'unavailable') return `${waiting}: the store does not answer`
     if (obstacle.kind === 'not-ready') {
-      const left = this.#readyAt - now < 1_000 ? '' : `${seconds(this.#readyAt - now)} to go: `
-      return `${waiting}: ${left}${inOurWords(obstacle.why)}`
+      const left = this.#readyAt - now
+      // The reason stands above, and tells of the moment when it was given.
+      return `${waiting}: ${left < 1_000 ? inOurWords(obstacle.why) : `the store is not ready, ${seconds(left)} to go`}`
     }
     const by = obstacle.holder === undefined ? '' : ` by ${obstacle.holder}`
     const span = this.#heldSince === null ? '' : ` for ${seconds(now - this.#heldSince)}`
