@@ -120,7 +120,7 @@ describe('the client library', withRedis, () => {
       test(`${library}: a password that is not needed, DEBUG=*`, async () => {
         const main = installed(`quiet-${library}`, packages)
         for (const [args, output] of [
-          [[...TRUSTING, 'k', '--', 'sh', '-c', 'echo $DEBUG'], '*\n'],
+          [[...TRUSTING, 'k', '--', 'sh', '-c', 'echo "$DEBUG"'], '*\n'],
           [['ls', '--json'], '[]\n'],
         ] as const) {
           const { code, stdout, stderr } = await cli.spawn(process.execPath, [main, ...args], { env: unneeded() }).ended
@@ -134,7 +134,8 @@ describe('the client library', withRedis, () => {
           redis.on('error', () => {}).on('ready', () => process.exit(0))`
         const { stderr } = await cli.spawn(process.execPath, ['-e', script], { env: unneeded() }).ended
         assert.match(stderr, /unneeded/, 'DEBUG shows the password')
-        assert.match(stderr, /does not require a password/)
+        // Of protocol 3, which the newer one speaks, no such thing is known.
+        if (library === 'ioredis-5') assert.match(stderr, /does not require a password/)
       })
     }
 
