@@ -170,5 +170,7 @@ export class Connection {
 
 const messageOf = (error: unknown): string => {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
-  return error instanceof Error ? error.message : String(error)
+  const message = error instanceof Error ? error.message : String(error)
+  // The libraries ask for a report to their authors.
+  return /^(?:Unknown RESP type|Protocol error)/.test(message) ? 'what answers there is no Redis' : message
 }
