@@ -72,7 +72,7 @@ export class ActiveLease implements LeaseCore {
       const left = Math.max(this.#maxHoldAt - clock.now(), 0)
       this.#maxHold = clock.timer(left, () => this.look(), { keepAlive, prompt: true })
     }
-    if (wish.heartbeat) this.#watch = listen(store, owner, () => this.#keeper.hint())
+    if (wish.heartbeat) this.#watch = listen(store, held, () => this.#keeper.hint())
     emit(wish.observers, 'acquired', () => {
       const { fence, waitedMs, attempts } = grant
       return { type: 'acquired', ...this.#about(), fence, waitedMs, attempts }

@@ -1,5 +1,5 @@
 import { call } from './attempt.js'
-import type { ClaimRef, Store, Watch } from './store.js'
+import type { ClaimRef, HeldRef, Store, Watch } from './store.js'
 
 /**
  * Listens for hints without waiting for the store to be armed. Hints are speed, never correctness: where a store has
@@ -7,7 +7,7 @@ import type { ClaimRef, Store, Watch } from './store.js'
  */
 export function listen(
   store: Store,
-  ref: ClaimRef,
+  ref: ClaimRef | HeldRef,
   onHint: () => void,
   onArmed: () => void = () => {},
 ): Watch | undefined {

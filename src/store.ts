@@ -193,8 +193,11 @@ export interface Store {
   /** Everything held in the namespace whose name starts with `prefix`, in the order of names. */
   list?(namespace: string, prefix: string, call: CallOptions): AsyncIterable<Holding>
   revoke?(key: Key, how: { readonly force: boolean }, call: CallOptions): Promise<RevokeOutcome>
-  /** Resolves once armed. Fires when the key may have become free, or when the claim of `ref` may have changed. */
-  watch?(ref: ClaimRef, onHint: () => void, call: CallOptions): Promise<Watch>
+  /**
+   * Resolves once armed. Fires when the key may have become free, or when the claim of `ref` may have changed. A HeldRef
+   * where the lease is held: its holder wants to hear of a revoke or a loss, not of the key becoming free.
+   */
+  watch?(ref: ClaimRef | HeldRef, onHint: () => void, call: CallOptions): Promise<Watch>
   probe(call: CallOptions): Promise<Probe>
   /** Closes what the store opened, never what its caller opened. Idempotent. */
   close(): Promise<void>

@@ -1,0 +1,110 @@
+import { StoreError } from '../../errors.js'
+import type { RedisClient } from './client.js'
+import { Connection } from './connection.js'
+import type { Counter } from './keys.js'
+import type { Settings } from './options.js'
+import { inspectServer, Sightings } from './server-life.js'
+
+/** For the whole of connecting, logging in and looking at the server. */
+const OPEN_WITHIN_MS = 2_000
+/** After a failure, calls share its error for this long instead of trying again each by itself. */
+const FAILED_FOR_MS = 25
+/** Replaced connections that are kept for late answers. */
+const MAX_RETIRED = 4
+
+/** The connection for what is asked now: opened when first needed, replaced when it ended or hangs. */
+export class Connections {
+  readonly #client: RedisClient
+  readonly #settings: Settings
+  readonly #counter: Counter
+  readonly #sightings = new Sightings()
+  #current: Connection | null = null
+  #opening: Promise<Connection> | null = null
+  #failed: { readonly error: unknown; readonly until: number } | null = null
+  /** All that have not ended. */
+  readonly #open = new Set<Connection>()
+  #closed = false
+
+  constructor(client: RedisClient, settings: Settings, counter: Counter) {
+    this.#client = client
+    this.#settings = settings
+    this.#counter = counter
+  }
+
+  /** The present one, where nothing needs to be waited for. */
+  get usable(): Connection | null {
+    return this.#current?.usable ? this.#current : null
+  }
+
+  /** @throws StoreError `none` when there is none, the store is closed, or `signal` aborts first. */
+  async use(signal: AbortSignal): Promise<Connection> {
+    this.refuseWhenUseless(signal)
+    const usable = this.usable
+    if (usable) return usable
+    if (this.#failed && this.#settings.environment.clock.now() < this.#failed.until) throw this.#failed.error
+    this.#opening ??= this.#connect().finally(() => {
+      this.#opening = null
+    })
+    return unlessAborted(this.#opening, signal)
+  }
+
+  refuseWhenUseless(signal: AbortSignal): void {
+    if (this.#closed) throw new StoreError(`${this.#client.place}: the store is closed`, 'none')
+    if (signal.aborted) throw cancelled(signal)
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const connection of this.#open) connection.end(new Error('the store was closed'))
+  }
+
+  async #connect(): Promise<Connection> {
+    const { clock } = this.#settings.environment
+    const connection = new Connection(this.#client, clock, () => this.#open.delete(connection))
+    this.#open.add(connection)
+    const giveUpAt = clock.now() + OPEN_WITHIN_MS
+    try {
+      await connection.ready(OPEN_WITHIN_MS)
+      const timer = clock.timer(giveUpAt - clock.now(), () =>
+        connection.end(new Error(`no answer within ${OPEN_WITHIN_MS} ms of connecting`)),
+      )
+      const ask = (...args: string[]) => connection.send(args, OPEN_WITHIN_MS)
+      connection.life = await inspectServer(
+        ask,
+        this.#client.place,
+        this.#counter,
+        this.#settings,
+        this.#sightings,
+      ).finally(() => timer.cancel())
+    } catch (error) {
+      connection.end(error)
+      // Nothing that matters was asked.
+      const failure = new StoreError(error instanceof Error ? error.message : String(error), 'none', { cause: error })
+      this.#failed = { error: failure, until: clock.now() + FAILED_FOR_MS }
+      throw failure
+    }
+    this.#failed = null
+    this.#current?.retire()
+    this.#current = connection
+    this.#limitRetired()
+    return connection
+  }
+
+  #limitRetired(): void {
+    for (const connection of this.#open) {
+      if (this.#open.size <= MAX_RETIRED + 1) return
+      if (connection !== this.#current) connection.end(new Error('it was replaced and did not answer'))
+    }
+  }
+}
+
+export const cancelled = (signal: AbortSignal): StoreError =>
+  new StoreError('cancelled before it was asked', 'none', { cause: signal.reason })
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(cancelled(signal))
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
