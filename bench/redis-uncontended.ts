@@ -49,7 +49,7 @@ async function alone(workers: Map<Id, Worker>, pids: readonly number[], options:
 }
 
 function judge(where: string, results: Results<Cycles>): void {
-  const [raw, ours] = [results.get('raw'), results.get('redis-semaphore')]
+  const [raw, ours] = [results.get('raw'), results.get('holdfast')]
   if (!raw || !ours) return
   const times = (of: (each: Cycles) => number) =>
     medianOf(ours.map((each, round) => of(each) / of(raw[round] as Cycles)))

@@ -15,7 +15,7 @@ const bench = (...args: string[]) =>
 
 describe('npm run bench', () => {
   test('prints a table with numbers above 0', withRedis, () => {
-    const { status, stdout, stderr } = bench('redis-uncontended', '--quick', '--only', 'raw', '--conc', '16')
+    const { status, stdout, stderr } = bench('redis-uncontended', '--quick', '--only', 'raw,holdfast', '--conc', '16')
     assert.equal(status, 0, stderr)
     const cells = /^\| raw ioredis +\|(.*)\|$/m
       .exec(stdout)?.[1]

@@ -1,4 +1,5 @@
 import type { Entry } from './contestant.js'
+import { holdfast } from './holdfast.js'
 import { raw } from './raw.js'
 import { redisSemaphore } from './redis-semaphore.js'
 import { redlock4, redlock5, sesamecare } from './redlock.js'
@@ -7,6 +8,7 @@ import { redlockUniversal } from './redlock-universal.js'
 /** By the names of the option `--only`, in the order of the tables. */
 export const CONTESTANTS = {
   raw,
+  holdfast,
   'redlock-4': redlock4,
   'redlock-5': redlock5,
   sesamecare,
