@@ -125,7 +125,7 @@ export class Connection {
     const lost = new StoreError(
       `${this.place}: the connection ended before the answer: ${messageOf(error)}`,
       'unknown',
-      { cause: error },
+      { cause: withoutSecrets(error) },
     )
     for (const { reject } of this.#pending) reject(lost)
     this.#pending.clear()

@@ -3,6 +3,7 @@ import type { RedisClient } from './client.js'
 import { Connection } from './connection.js'
 import type { Counter } from './keys.js'
 import type { Settings } from './options.js'
+import { withoutSecrets } from './replies.js'
 import { inspectServer, Sightings } from './server-life.js'
 
 /** For the whole of connecting, logging in and looking at the server. */
@@ -79,7 +80,9 @@ export class Connections {
     } catch (error) {
       connection.end(error)
       // Nothing that matters was asked.
-      const failure = new StoreError(error instanceof Error ? error.message : String(error), 'none', { cause: error })
+      const failure = new StoreError(error instanceof Error ? error.message : String(error), 'none', {
+        cause: withoutSecrets(error),
+      })
       this.#failed = { error: failure, until: clock.now() + FAILED_FOR_MS }
       throw failure
     }
