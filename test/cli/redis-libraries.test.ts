@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type RedisServer, redisServer, withRedisTls } from '../support/servers/redis.js'
 import { bench, MAIN, ONE_LINE } from './support.js'
@@ -173,23 +172,5 @@ describe('the client library', withRedisTls, () => {
         if (library === 'ioredis-5') assert.match(stderr, /does not require a password/)
       })
     }
-
-    test('a pipe that the command shares with us stays as it was: it would not block any more', async () => {
-      // The command asks the kernel about its own stderr, while holdfast loses and makes connections.
-      const command = `read -r go; python3 -c 'import fcntl, os; print(fcntl.fcntl(2, fcntl.F_GETFL) & os.O_NONBLOCK)'`
-      const run = cli.start([...TRUSTING, '--ttl', '3s', 'k', '--', 'sh', '-c', `echo up; ${command}`], {
-        env,
-        stdin: 'open',
-      })
-      await run.saw(/up/)
-      const clients = await server.send('CLIENT', 'LIST', 'TYPE', 'normal')
-      assert.ok(String(clients).split('\n').length >= 2, String(clients))
-      await server.send('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-      // A destroyed socket is what makes Node look at its stderr; the next renewal needs a new one.
-      await delay(1_200)
-      run.process.stdin?.write('go\n')
-      const { code, stdout, stderr } = await run.ended
-      assert.deepEqual([code, stdout, stderr], [0, 'up\n0\n', ''])
-    })
   })
 })
