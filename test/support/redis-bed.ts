@@ -1,6 +1,7 @@
 /** One client library behind a proxy of its own, before a real server: what the tests of a bad connection need. */
 import { type TcpProxy, tcpProxy } from '../../src/faults/index.js'
 import { createLeases, type LeaseEvent, type Leases, type LeasesOptions, systemEnvironment } from '../../src/index.js'
+import type { Store } from '../../src/store.js'
 import { type RedisOptions, redisStore } from '../../src/stores/redis.js'
 import type { RedisServer } from './servers/redis.js'
 import type { ClientLibrary } from './servers/redis-clients.js'
@@ -18,18 +19,20 @@ export interface RedisBed {
 
 export interface RedisBedOptions extends LeasesOptions {
   readonly store?: RedisOptions
+  /** Put between the store and its leases. */
+  readonly wrap?: (store: Store) => Store
 }
 
 /** A server that was started a moment ago is trusted: what a restart means is not asked here. */
 export async function redisBed(
   server: RedisServer,
   { open, close }: ClientLibrary,
-  { store = {}, ...options }: RedisBedOptions = {},
+  { store = {}, wrap = (each) => each, ...options }: RedisBedOptions = {},
 ): Promise<RedisBed> {
   const proxy = await tcpProxy({ port: server.port })
   const client = await open({ port: proxy.port })
   const events: LeaseEvent[] = []
-  const leases = createLeases(redisStore(client, { trustRestart: true, ...store }), {
+  const leases = createLeases(wrap(redisStore(client, { trustRestart: true, ...store })), {
     ttlMs: 1000,
     observe: (event) => void events.push(event),
     ...options,
