@@ -16,11 +16,12 @@ import type {
   StoreTraits,
   Watch,
 } from '../store.js'
+import { heldBy, holdingIn } from './redis/answers.js'
 import { clientOf, type RedisClient, type RedisClientLike } from './redis/client.js'
 import type { Connection } from './redis/connection.js'
 import { Connections } from './redis/connections.js'
 import { Hints } from './redis/hints.js'
-import { KeySpace, labelField, labelIn, ownerField } from './redis/keys.js'
+import { KeySpace, labelField, ownerField } from './redis/keys.js'
 import { checked, MAX_TTL_MS, type RedisOptions, type Settings } from './redis/options.js'
 import { listOf, nonsense, textOf } from './redis/replies.js'
 import { OtherLifeError, Steps } from './redis/steps.js'
@@ -242,37 +243,5 @@ class RedisStore implements Store {
       `${this.location}: the key ${JSON.stringify(key)} holds something that is not ${what} (of this version); it was left as it is`,
       'none',
     )
-  }
-}
-
-function heldBy(answer: string): AcquireOutcome {
-  const [, ttl = '', label = ''] = /^(-?\d+) (.*)$/s.exec(answer) ?? []
-  const holder = labelIn(label)
-  const left = Number(ttl)
-  return {
-    kind: 'held',
-    queued: false,
-    ...(holder !== undefined && { holder }),
-    ...(left >= 0 && { retryAfterMs: left }),
-  }
-}
-
-const STATES = { h: 'held', r: 'revoked', k: 'kept' } as const
-
-/** `undefined` for what is no lease. */
-function holdingIn(answer: string, { namespace, name }: Key): Holding | null | undefined {
-  if (answer === 'n') return null
-  const match = /^v (-?\d+) (\d+) hf1 \S+ (\d+) ([hrk]) (\d+) (.*)$/s.exec(answer)
-  if (!match) return undefined
-  const [, left, now, fence, state, since, label] = match as unknown as string[]
-  const shown = labelIn(label as string)
-  return {
-    namespace,
-    key: name,
-    fence: BigInt(fence as string),
-    state: STATES[state as keyof typeof STATES],
-    ...(shown !== undefined && { label: shown }),
-    heldForMs: Math.max(0, (Number(now) - Number(since)) / 1000),
-    ...(Number(left) >= 0 && { remainingMs: Number(left) }),
   }
 }

@@ -4,8 +4,14 @@ import type { RedisClient, Wire } from './client.js'
 import { codeOf, storeError } from './replies.js'
 import type { ServerLife } from './server-life.js'
 
+/** Who gives up sooner says nothing about the connection: a caller may cancel at any time. */
+const HASTE_MS = 50
+/** How long a replaced connection is kept for answers that may still count. */
+const LATE_MS = 30_000
+
 interface Sent {
-  readonly stallsAt: number
+  readonly sentAt: number
+  stallsAt: number
   readonly reject: (error: StoreError) => void
 }
 
@@ -100,6 +106,17 @@ export class Connection {
   retire(): void {
     this.#retired = true
     if (this.#pending.size === 0) this.end(new Error('it was replaced'))
+    else this.#clock.timer(LATE_MS, () => this.end(new Error('it was replaced, and never answered')))
+  }
+
+  /** A caller waits no longer for its answer: whoever asks next should not be behind it, nor the process kept for it. */
+  givenUp(): void {
+    const now = this.#clock.now()
+    for (const oldest of this.#pending) {
+      if (now - oldest.sentAt < HASTE_MS) return
+      oldest.stallsAt = Math.min(oldest.stallsAt, now)
+      return this.#wire.hold(false)
+    }
   }
 
   end(error: unknown): void {
@@ -120,7 +137,8 @@ export class Connection {
   #track(ask: () => Promise<unknown>, patienceMs: number): Promise<unknown> {
     if (this.#ended) return Promise.reject(this.#ended)
     return new Promise((resolve, reject) => {
-      const sent: Sent = { stallsAt: this.#clock.now() + patienceMs, reject }
+      const sentAt = this.#clock.now()
+      const sent: Sent = { sentAt, stallsAt: sentAt + patienceMs, reject }
       if (this.#pending.size === 0) this.#wire.hold(true)
       this.#pending.add(sent)
       const settled = () => {
@@ -145,12 +163,14 @@ export class Connection {
   }
 
   #isStalled(): boolean {
-    for (const { stallsAt } of this.#pending) return this.#clock.now() > stallsAt
+    for (const { stallsAt } of this.#pending) return this.#clock.now() >= stallsAt
     return false
   }
 }
 
 const messageOf = (error: unknown): string => {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
-  return error instanceof Error ? error.message : String(error)
+  const message = error instanceof Error ? error.message : String(error)
+  // The libraries ask for a report to their authors.
+  return /^(?:Unknown RESP type|Protocol error)/.test(message) ? 'what answers there is no Redis' : message
 }

@@ -27,6 +27,7 @@ export function nonsense(reply: unknown): StoreError {
 
 /** The code of an error that the server itself answered, or `null`: a broken connection, a client's own error. */
 export function codeOf(error: unknown): string | null {
+  if (error instanceof StoreError) return codeOf(error.cause)
   return error instanceof Error ? (/^-?([A-Z][A-Z0-9_]+)(?: |$)/.exec(error.message)?.[1] ?? null) : null
 }
 

@@ -14,14 +14,61 @@ const REMEMBERED_LIVES = 4
 /** What an earlier server life was asked for; its successor did nothing, and must be looked at first. */
 export class OtherLifeError extends StoreError {}
 
-interface Item {
+/** One question about one key. Listens to its own signal. */
+class Item {
   readonly key: string
   readonly args: readonly string[]
   readonly signal: AbortSignal
   readonly patienceMs: number
-  readonly resolve: (answer: string) => void
-  readonly reject: (error: StoreError) => void
-  sent: boolean
+  readonly #connection: Connection
+  readonly #resolve: (answer: string) => void
+  readonly #reject: (error: unknown) => void
+  sent = false
+
+  constructor(
+    connection: Connection,
+    key: string,
+    args: readonly string[],
+    { signal, patienceMs }: Asked,
+    resolve: (answer: string) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#connection = connection
+    this.key = key
+    this.args = args
+    this.signal = signal
+    this.patienceMs = patienceMs
+    this.#resolve = resolve
+    this.#reject = reject
+    signal.addEventListener('abort', this)
+  }
+
+  resolve(answer: string): void {
+    this.signal.removeEventListener('abort', this)
+    this.#resolve(answer)
+  }
+
+  reject(error: unknown): void {
+    this.signal.removeEventListener('abort', this)
+    this.#reject(error)
+  }
+
+  handleEvent(): void {
+    if (!this.sent) return this.reject(cancelled(this.signal))
+    this.#connection.givenUp()
+    this.reject(new StoreError('cancelled on its way', 'unknown', { cause: this.signal.reason }))
+  }
+}
+
+export interface Asked {
+  readonly signal: AbortSignal
+  /** Without an answer for longer, others are better asked on another connection. */
+  readonly patienceMs: number
+  /**
+   * `now`: with what else is asked in the same tick. `soon`: with what falls due in the same turn of the event loop, where timers
+   * fire one after another. Default `now`; either costs a lone question nothing that counts.
+   */
+  readonly when?: 'now' | 'soon'
 }
 
 interface Gathered {
@@ -40,44 +87,17 @@ export class Steps {
   }
 
   /**
-   * The script's answer for one key. `when`: `now` with what else is asked in the same tick, `soon` with what falls due
-   * in the same turn of the event loop (timers, one of which costs the others nothing).
+   * The script's answer for one key.
    * @throws StoreError; {@link OtherLifeError} when the server was restarted behind this connection.
    */
-  ask(
-    connection: Connection,
-    step: StepName,
-    key: string,
-    args: readonly string[],
-    { signal, patienceMs, when = 'now' }: { signal: AbortSignal; patienceMs: number; when?: 'now' | 'soon' },
-  ): Promise<string> {
-    if (signal.aborted) return Promise.reject(cancelled(signal))
+  ask(connection: Connection, step: StepName, key: string, args: readonly string[], asked: Asked): Promise<string> {
+    if (asked.signal.aborted) return Promise.reject(cancelled(asked.signal))
     return new Promise((resolve, reject) => {
-      const abort = () =>
-        reject(
-          item.sent ? new StoreError('cancelled on its way', 'unknown', { cause: signal.reason }) : cancelled(signal),
-        )
-      const settle =
-        <T>(end: (value: T) => void) =>
-        (value: T) => {
-          signal.removeEventListener('abort', abort)
-          end(value)
-        }
-      const item: Item = {
-        key,
-        args,
-        signal,
-        patienceMs,
-        resolve: settle(resolve),
-        reject: settle(reject),
-        sent: false,
-      }
-      signal.addEventListener('abort', abort)
-      this.#gather(connection, step, item, when)
+      this.#gather(connection, step, new Item(connection, key, args, asked, resolve, reject), asked.when)
     })
   }
 
-  #gather(connection: Connection, step: StepName, item: Item, when: 'now' | 'soon'): void {
+  #gather(connection: Connection, step: StepName, item: Item, when: Asked['when'] = 'now'): void {
     const gathered = this.#gathered.get(step)
     if (gathered?.connection === connection && gathered.items.length < MAX_ITEMS) {
       gathered.items.push(item)
@@ -116,7 +136,7 @@ export class Steps {
       }
       deliver(connection, items, listOf(reply).map(textOf))
     } catch (error) {
-      for (const { reject } of items) reject(error as StoreError)
+      for (const item of items) item.reject(error)
     }
   }
 
@@ -153,14 +173,14 @@ function deliver(connection: Connection, items: readonly Item[], answers: readon
   if (first.startsWith('? ')) {
     const error = new OtherLifeError(`${connection.place} was restarted behind this connection (by a proxy?)`, 'none')
     connection.end(error)
-    for (const { reject } of items) reject(error)
+    for (const item of items) item.reject(error)
     return
   }
   if (first.startsWith('e ')) throw itemError(first, connection.place)
   if (first !== 'ok' || rest.length !== items.length) throw nonsense(answers.join(' '))
-  items.forEach(({ resolve, reject }, i) => {
+  for (const [i, item] of items.entries()) {
     const answer = rest[i] as string
-    if (answer.startsWith('e ')) reject(itemError(answer, connection.place))
-    else resolve(answer)
-  })
+    if (answer.startsWith('e ')) item.reject(itemError(answer, connection.place))
+    else item.resolve(answer)
+  }
 }
