@@ -59,11 +59,26 @@ export async function ownerAt(server: RedisServer, key: string): Promise<string 
   return owner
 }
 
-/** How long it took to settle, in ms, and how. */
-export async function timing<T>(work: Promise<T>): Promise<{ ms: number; value?: T; error?: unknown }> {
+/**
+ * How long it took to settle, in ms, and how. `lateMs`: by how much it exceeded the limit, or the moment at which a plain
+ * timer of the same length fired: what a loaded machine does to every timer is not held against this one.
+ */
+export async function timing<T>(
+  work: Promise<T>,
+  limitMs: number,
+): Promise<{ ms: number; lateMs: number; value?: T; error?: unknown }> {
   const began = now()
+  let plainMs = limitMs
+  const plain = setTimeout(() => {
+    plainMs = now() - began
+  }, limitMs)
+  const taken = () => {
+    const ms = now() - began
+    clearTimeout(plain)
+    return { ms, lateMs: ms - plainMs }
+  }
   return work.then(
-    (value) => ({ ms: now() - began, value }),
-    (error) => ({ ms: now() - began, error }),
+    (value) => ({ ...taken(), value }),
+    (error) => ({ ...taken(), error }),
   )
 }

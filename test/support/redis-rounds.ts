@@ -27,6 +27,8 @@ export interface RoundsOptions {
   readonly rounds: number
   /** Rounds side by side, on keys of their own. Most of a round is waiting. */
   readonly lanes: number
+  /** Nothing but long silences: for the control. */
+  readonly onlySilence?: boolean
   /** A store to use in place of each contender's: for the control. */
   readonly wrap?: (store: Store) => Store
   /** Looked at before each round. */
@@ -62,7 +64,14 @@ class Tally {
   }
 }
 
-export async function runRounds({ seed, rounds, lanes, wrap, enough }: RoundsOptions): Promise<RoundsResult> {
+export async function runRounds({
+  seed,
+  rounds,
+  lanes,
+  onlySilence = false,
+  wrap,
+  enough,
+}: RoundsOptions): Promise<RoundsResult> {
   const random = new SeededRandom(seed)
   const server = await redisServer()
   const tally = new Tally()
@@ -81,7 +90,7 @@ export async function runRounds({ seed, rounds, lanes, wrap, enough }: RoundsOpt
     try {
       while (next < rounds && !enough?.(tally.result)) {
         const round = ++next
-        await runRound(`${seed}/${round}`, random.fork(`${round}`), server, beds, tally)
+        await runRound(`${seed}/${round}`, random.fork(`${round}`), server, beds, onlySilence, tally)
       }
     } finally {
       await Promise.all(beds.map((bed) => bed.end()))
@@ -106,12 +115,13 @@ async function runRound(
   random: SeededRandom,
   server: RedisServer,
   beds: readonly RedisBed[],
+  onlySilence: boolean,
   tally: Tally,
-) {
+): Promise<void> {
   const until = now() + ROUND_MS
   await Promise.all([
     ...beds.map((bed, i) => contend(bed, key, `contender ${i}`, random.fork(`contender ${i}`), until, tally)),
-    ...beds.map(({ proxy }, i) => plague(proxy, random.fork(`faults ${i}`), until, tally)),
+    ...beds.map(({ proxy }, i) => plague(proxy, random.fork(`faults ${i}`), until, onlySilence, tally)),
   ])
   for (const { proxy } of beds) {
     proxy.heal()
@@ -168,13 +178,20 @@ const FAULTS: readonly [FaultKind, ...FaultKind[]] = [
 ]
 
 /** One fault after another, with pauses between; lengths are near the TTL more often than chance would have it. */
-async function plague(proxy: TcpProxy, random: SeededRandom, until: number, tally: Tally): Promise<void> {
+async function plague(
+  proxy: TcpProxy,
+  random: SeededRandom,
+  until: number,
+  onlySilence: boolean,
+  tally: Tally,
+): Promise<void> {
   const length = () =>
+    (onlySilence ? TTL_MS : 0) +
     Math.max(1, random.chance(0.3) ? TTL_MS - 2 + random.below(5) : random.below(random.chance(0.5) ? 30 : 2 * TTL_MS))
   const wait = (ms: number) => sleep(Math.max(0, Math.min(ms, until - now())))
   await wait(random.below(200))
   while (now() < until) {
-    const kind = random.pick(FAULTS)
+    const kind = onlySilence ? 'hole' : random.pick(FAULTS)
     tally.faults[kind] = (tally.faults[kind] ?? 0) + 1
     if (kind === 'delay') proxy.delay(length() / 2)
     else if (kind === 'late') proxy.delay({ requests: length() })
