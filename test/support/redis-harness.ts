@@ -24,7 +24,7 @@ export async function conformanceOf(harnesses: readonly Omit<Harness, 'test'>[])
   }
   describe('conformance', { concurrency: 2 }, () => {
     for (const [name, checks] of suites) {
-      describe(name, () => {
+      describe(name, { concurrency: 1 }, () => {
         for (const [check, run] of checks) it(check, run)
       })
     }

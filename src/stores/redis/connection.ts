@@ -1,7 +1,7 @@
 import type { Clock } from '../../environment.js'
 import { StoreError } from '../../errors.js'
 import type { RedisClient, Wire } from './client.js'
-import { codeOf, storeError } from './replies.js'
+import { codeOf, storeError, withoutSecrets } from './replies.js'
 import type { ServerLife } from './server-life.js'
 
 /** Who gives up sooner says nothing about the connection: a caller may cancel at any time. */
@@ -121,7 +121,7 @@ export class Connection {
 
   end(error: unknown): void {
     if (this.#ended) return
-    this.#ended = new StoreError(`${this.place}: ${messageOf(error)}`, 'none', { cause: error })
+    this.#ended = new StoreError(`${this.place}: ${messageOf(error)}`, 'none', { cause: withoutSecrets(error) })
     const lost = new StoreError(
       `${this.place}: the connection ended before the answer: ${messageOf(error)}`,
       'unknown',

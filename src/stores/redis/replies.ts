@@ -31,6 +31,17 @@ export function codeOf(error: unknown): string | null {
   return error instanceof Error ? (/^-?([A-Z][A-Z0-9_]+)(?: |$)/.exec(error.message)?.[1] ?? null) : null
 }
 
+/**
+ * What may be shown of a client library's error: they carry the whole command, with owner tokens and passwords in it.
+ */
+export function withoutSecrets(error: unknown): Error {
+  if (error instanceof StoreError) return error
+  const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) }
+  const bare = Object.assign(new Error(message), { name })
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+  return code === undefined ? bare : Object.assign(bare, { code })
+}
+
 const HINTS: Readonly<Record<string, string>> = {
   LOADING: 'it is still loading its data',
   BUSY: 'a script of somebody keeps it busy',
@@ -55,10 +66,12 @@ export function storeError(error: unknown, place: string): StoreError {
   if (error instanceof StoreError) return error
   const message = error instanceof Error ? error.message : String(error)
   const code = codeOf(error)
-  if (code === null) return new StoreError(`${place}: ${message}`, 'unknown', { cause: error })
+  if (code === null) return new StoreError(`${place}: ${message}`, 'unknown', { cause: withoutSecrets(error) })
   const hint = HINTS[code]
   const effect = message.includes('script:') ? 'unknown' : 'none'
-  return new StoreError(`${place} refused: ${hint ? `${hint} ` : ''}(${message})`, effect, { cause: error })
+  return new StoreError(`${place} refused: ${hint ? `${hint} ` : ''}(${message})`, effect, {
+    cause: withoutSecrets(error),
+  })
 }
 
 /** The error for one item of a script: `e COMMAND message`. Its one write is its last command, so it had no effect. */
