@@ -64,8 +64,8 @@ const PAGE = 64
 /** A call that is not about a lease's own time is answered within this, or others go another way. */
 const PATIENCE_MS = 1_000
 
-/** Two call time-outs at the default: by then others had better be asked on another connection. */
-const patienceOf = (ttlMs: number): number => Math.min(Math.max(ttlMs / 6, 100), 2_000)
+/** Clearly less than a call time-out at its default, so that what is asked again then goes out on another connection. */
+const patienceOf = (ttlMs: number): number => Math.min(Math.max(ttlMs / 8, 25), 2_000)
 
 class RedisStore implements Store {
   readonly name = 'redis'

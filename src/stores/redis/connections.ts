@@ -8,10 +8,17 @@ import { inspectServer, Sightings } from './server-life.js'
 
 /** For the whole of connecting, logging in and looking at the server. */
 const OPEN_WITHIN_MS = 2_000
+/** By then another try is made beside it: what was lost on the way of this one is repeated late, or never. */
+const OPEN_PATIENCE_MS = 400
 /** After a failure, calls share its error for this long instead of trying again each by itself. */
 const FAILED_FOR_MS = 25
 /** Replaced connections that are kept for late answers. */
 const MAX_RETIRED = 4
+
+interface Failure {
+  readonly error: unknown
+  readonly until: number
+}
 
 /** The connection for what is asked now: opened when first needed, replaced when it ended or hangs. */
 export class Connections {
@@ -20,8 +27,9 @@ export class Connections {
   readonly #counter: Counter
   readonly #sightings = new Sightings()
   #current: Connection | null = null
-  #opening: Promise<Connection> | null = null
-  #failed: { readonly error: unknown; readonly until: number } | null = null
+  /** The latest try. */
+  #opening: { readonly connection: Promise<Connection>; readonly since: number } | null = null
+  #failed: Failure | null = null
   /** All that have not ended. */
   readonly #open = new Set<Connection>()
   #closed = false
@@ -42,11 +50,26 @@ export class Connections {
     this.refuseWhenUseless(signal)
     const usable = this.usable
     if (usable) return usable
-    if (this.#failed && this.#settings.environment.clock.now() < this.#failed.until) throw this.#failed.error
-    this.#opening ??= this.#connect().finally(() => {
+    const now = this.#settings.environment.clock.now()
+    if (this.#failed && now < this.#failed.until) throw this.#failed.error
+    const isFresh = this.#opening && now < this.#opening.since + OPEN_PATIENCE_MS
+    const { connection } = this.#opening && isFresh ? this.#opening : this.#openAnother(now)
+    return unlessAborted(connection, signal)
+  }
+
+  #openAnother(now: number): { readonly connection: Promise<Connection> } {
+    const opening = { connection: this.#connect(), since: now }
+    this.#opening = opening
+    const over = (failed: Failure | null) => {
+      if (this.#opening !== opening) return
       this.#opening = null
-    })
-    return unlessAborted(this.#opening, signal)
+      this.#failed = failed
+    }
+    opening.connection.then(
+      () => over(null),
+      (error) => over({ error, until: this.#settings.environment.clock.now() + FAILED_FOR_MS }),
+    )
+    return opening
   }
 
   refuseWhenUseless(signal: AbortSignal): void {
@@ -80,13 +103,15 @@ export class Connections {
     } catch (error) {
       connection.end(error)
       // Nothing that matters was asked.
-      const failure = new StoreError(error instanceof Error ? error.message : String(error), 'none', {
+      throw new StoreError(error instanceof Error ? error.message : String(error), 'none', {
         cause: withoutSecrets(error),
       })
-      this.#failed = { error: failure, until: clock.now() + FAILED_FOR_MS }
-      throw failure
     }
-    this.#failed = null
+    // A later try was faster.
+    if (this.#current?.usable) {
+      connection.retire()
+      return this.#current
+    }
     this.#current?.retire()
     this.#current = connection
     this.#limitRetired()
