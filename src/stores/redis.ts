@@ -94,9 +94,9 @@ class RedisStore implements Store {
   renew(held: HeldRef, { signal }: CallOptions): Promise<RenewOutcome> {
     const lease = this.#keys.lease(held.key)
     const { ttlMs, lockDelayMs, fence, fenceFloor } = held
-    const args = [ownerField(held.owner), String(fence), String(ttlMs + lockDelayMs), String(fenceFloor)]
+    const arg = `${ownerField(held.owner)} ${fence} ${ttlMs + lockDelayMs} ${fenceFloor}`
     return this.#on(signal, async (connection) => {
-      const answer = await this.#steps.ask(connection, 'renew', lease, args, {
+      const answer = await this.#steps.ask(connection, 'renew', lease, arg, {
         signal,
         patienceMs: patienceOf(ttlMs),
         when: 'soon',
@@ -111,8 +111,8 @@ class RedisStore implements Store {
   release({ key, owner }: ClaimRef, { signal, keepMs = 0 }: ReleaseOptions): Promise<ReleaseOutcome> {
     const lease = this.#keys.lease(key)
     return this.#on(signal, async (connection) => {
-      const args = [ownerField(owner), String(Math.max(0, Math.ceil(keepMs)))]
-      const answer = await this.#steps.ask(connection, 'release', lease, args, { signal, patienceMs: PATIENCE_MS })
+      const arg = `${ownerField(owner)} ${Math.max(0, Math.ceil(keepMs))}`
+      const answer = await this.#steps.ask(connection, 'release', lease, arg, { signal, patienceMs: PATIENCE_MS })
       if (answer === 'y') return { kind: 'released' }
       if (answer === 'n') return { kind: 'absent' }
       throw this.#unusable(answer, lease)
@@ -122,8 +122,8 @@ class RedisStore implements Store {
   revoke(key: Key, { force }: { readonly force: boolean }, { signal }: CallOptions): Promise<RevokeOutcome> {
     const lease = this.#keys.lease(key)
     return this.#on(signal, async (connection) => {
-      const args = [force ? '1' : '0', this.#keys.revoked]
-      const answer = await this.#steps.ask(connection, 'revoke', lease, args, { signal, patienceMs: PATIENCE_MS })
+      const arg = `${force ? 1 : 0} ${this.#keys.revoked}`
+      const answer = await this.#steps.ask(connection, 'revoke', lease, arg, { signal, patienceMs: PATIENCE_MS })
       const kind = answer === 'd' ? 'freed' : answer === 'r' ? 'refusing' : answer === 'n' ? 'absent' : null
       if (kind) return { kind }
       throw this.#unusable(answer, lease)
@@ -133,7 +133,7 @@ class RedisStore implements Store {
   inspect(key: Key, { signal }: CallOptions): Promise<Holding | null> {
     const lease = this.#keys.lease(key)
     return this.#on(signal, async (connection) => {
-      const answer = await this.#steps.ask(connection, 'look', lease, [], { signal, patienceMs: PATIENCE_MS })
+      const answer = await this.#steps.ask(connection, 'look', lease, undefined, { signal, patienceMs: PATIENCE_MS })
       const holding = holdingIn(answer, key)
       if (holding === undefined) throw this.#unusable('f', lease)
       return holding
@@ -147,7 +147,7 @@ class RedisStore implements Store {
     for (let cursor = ''; cursor !== '0'; ) {
       const from = cursor || '0'
       const page = await this.#on(signal, (connection) =>
-        connection.send(['SCAN', from, 'MATCH', pattern, 'COUNT', '1000'], PATIENCE_MS),
+        connection.request(['SCAN', from, 'MATCH', pattern, 'COUNT', '1000'], PATIENCE_MS),
       )
       const [next, keys] = listOf(page)
       cursor = textOf(next)
@@ -158,7 +158,10 @@ class RedisStore implements Store {
       const page = names.slice(i, i + PAGE)
       const looks = page.map((name) =>
         this.#on(signal, (connection) =>
-          this.#steps.ask(connection, 'look', found.get(name) as string, [], { signal, patienceMs: PATIENCE_MS }),
+          this.#steps.ask(connection, 'look', found.get(name) as string, undefined, {
+            signal,
+            patienceMs: PATIENCE_MS,
+          }),
         ),
       )
       const answers = await Promise.all(looks)
@@ -212,15 +215,11 @@ class RedisStore implements Store {
     if (startedAt < readyAt) return { kind: 'not-ready', why, retryAfterMs: Math.ceil(readyAt - startedAt) }
     for (let attempt = 0; ; attempt++) {
       const now = clock.now()
-      const args = [
-        ownerField(claim.owner),
-        String(Math.max(ttlMs + lockDelayMs, minHoldMs)),
-        // What lands when nobody can use it any more would only stand in the way.
-        String(Math.ceil(now * 1000 + connection.aheadUs + ttlMs * 1000)),
-        String(fenceFloor),
-        labelField(claim.label),
-      ]
-      const answer = await this.#steps.ask(connection, 'acquire', lease, args, {
+      // What lands when nobody can use it any more would only stand in the way.
+      const before = Math.ceil(now * 1000 + connection.aheadUs + ttlMs * 1000)
+      const keptMs = Math.max(ttlMs + lockDelayMs, minHoldMs)
+      const arg = `${ownerField(claim.owner)} ${keptMs} ${before} ${fenceFloor} ${labelField(claim.label)}`
+      const answer = await this.#steps.ask(connection, 'acquire', lease, arg, {
         signal,
         patienceMs: patienceOf(ttlMs),
       })

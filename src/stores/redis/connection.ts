@@ -12,7 +12,7 @@ const LATE_MS = 30_000
 interface Sent {
   readonly sentAt: number
   stallsAt: number
-  readonly reject: (error: StoreError) => void
+  readonly reject: (error: unknown) => void
 }
 
 /**
@@ -89,17 +89,28 @@ export class Connection {
     return this.#ended === null && !this.#retired && !this.#isStalled()
   }
 
-  /** `patienceMs`: without an answer for longer than this, others are better asked on a new connection. */
-  send(args: string[], patienceMs: number): Promise<unknown> {
-    return this.#track(() => this.#wire.send(args), patienceMs)
+  /**
+   * Calls back once. `patienceMs`: without an answer for longer than this, others are better asked on a new connection.
+   * The error is a StoreError: `none` when it had ended before.
+   */
+  send(args: string[], patienceMs: number, answered: (reply: unknown) => void, failed: (error: unknown) => void): void {
+    this.#track(() => this.#wire.send(args), patienceMs, answered, failed)
+  }
+
+  request(args: string[], patienceMs: number): Promise<unknown> {
+    return new Promise((resolve, reject) => this.send(args, patienceMs, resolve, reject))
   }
 
   subscribe(channel: string, patienceMs: number): Promise<unknown> {
-    return this.#track(() => this.#wire.subscribe(channel), patienceMs)
+    return new Promise((resolve, reject) =>
+      this.#track(() => this.#wire.subscribe(channel), patienceMs, resolve, reject),
+    )
   }
 
   unsubscribe(channel: string, patienceMs: number): Promise<unknown> {
-    return this.#track(() => this.#wire.unsubscribe(channel), patienceMs)
+    return new Promise((resolve, reject) =>
+      this.#track(() => this.#wire.unsubscribe(channel), patienceMs, resolve, reject),
+    )
   }
 
   /** Nothing more is asked of it; it goes once all it was asked is answered, so that late grants still count. */
@@ -134,32 +145,39 @@ export class Connection {
     this.#onEnd()
   }
 
-  #track(ask: () => Promise<unknown>, patienceMs: number): Promise<unknown> {
-    if (this.#ended) return Promise.reject(this.#ended)
-    return new Promise((resolve, reject) => {
-      const sentAt = this.#clock.now()
-      const sent: Sent = { sentAt, stallsAt: sentAt + patienceMs, reject }
-      if (this.#pending.size === 0) this.#wire.hold(true)
-      this.#pending.add(sent)
-      const settled = () => {
-        const isFirst = this.#pending.delete(sent)
-        if (isFirst && this.#pending.size === 0) {
-          if (this.#retired) this.end(new Error('it was replaced'))
-          else this.#wire.hold(false)
-        }
-        return isFirst
-      }
-      const failed = (error: unknown) => {
-        // It is no master any more: look at it anew before it is asked again.
-        if (codeOf(error) === 'READONLY') this.#retired = true
-        if (settled()) reject(storeError(error, this.place))
-      }
-      try {
-        ask().then((reply) => settled() && resolve(reply), failed)
-      } catch (error) {
-        failed(error)
-      }
-    })
+  #track(
+    ask: () => Promise<unknown>,
+    patienceMs: number,
+    answered: (reply: unknown) => void,
+    failed: (error: unknown) => void,
+  ): void {
+    if (this.#ended) return failed(this.#ended)
+    const sentAt = this.#clock.now()
+    const sent: Sent = { sentAt, stallsAt: sentAt + patienceMs, reject: failed }
+    if (this.#pending.size === 0) this.#wire.hold(true)
+    this.#pending.add(sent)
+    const refused = (error: unknown) => {
+      // It is no master any more: look at it anew before it is asked again.
+      if (codeOf(error) === 'READONLY') this.retire()
+      if (this.#settle(sent)) failed(storeError(error, this.place))
+    }
+    try {
+      ask().then((reply) => {
+        if (this.#settle(sent)) answered(reply)
+      }, refused)
+    } catch (error) {
+      refused(error)
+    }
+  }
+
+  /** Whether it is settled now, and not before. */
+  #settle(sent: Sent): boolean {
+    if (!this.#pending.delete(sent)) return false
+    if (this.#pending.size === 0) {
+      if (this.#retired) this.end(new Error('it was replaced'))
+      else this.#wire.hold(false)
+    }
+    return true
   }
 
   #isStalled(): boolean {

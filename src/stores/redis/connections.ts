@@ -92,7 +92,7 @@ export class Connections {
       const timer = clock.timer(giveUpAt - clock.now(), () =>
         connection.end(new Error(`no answer within ${OPEN_WITHIN_MS} ms of connecting`)),
       )
-      const ask = (...args: string[]) => connection.send(args, OPEN_WITHIN_MS)
+      const ask = (...args: string[]) => connection.request(args, OPEN_WITHIN_MS)
       connection.life = await inspectServer(
         ask,
         this.#client.place,
