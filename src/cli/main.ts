@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { has, type Parsed, parse } from './args.js'
 import { commandNamed } from './commands.js'
-import { EXIT, exitCodeOf, isAdrift } from './exit.js'
+import { CliError, EXIT, exitCodeOf, isAdrift } from './exit.js'
+import { inOurWords } from './text/our-words.js'
 import { flushed, print, printError, say } from './text/output.js'
 
 /** How long the end of holdfast waits for a reader of its messages. */
@@ -47,10 +48,12 @@ function version(): string {
 
 const ADRIFT = 'the current folder does not exist any more; go to another one, or give absolute paths'
 
+const wordsOf = (error: Error): string => (error instanceof CliError ? error.message : inOurWords(error.message))
+
 /** One line and an exit code for whatever went wrong. */
 function failed(error: unknown): number {
   const exitCode = exitCodeOf(error)
-  const text = isAdrift(error) ? ADRIFT : error instanceof Error ? error.message : String(error)
+  const text = isAdrift(error) ? ADRIFT : error instanceof Error ? wordsOf(error) : String(error)
   say(exitCode === null ? `unexpected: ${text}; please report it, with what HOLDFAST_DEBUG=1 prints` : text)
   if (debug && error instanceof Error) for (const line of (error.stack ?? '').split('\n')) say(line)
   return exitCode ?? EXIT.software

@@ -12,3 +12,4 @@ export {
   refuse,
 } from './fault.js'
 export { type FaultOptions, type FaultPlan, type FaultyStore, faultyStore, type Operation } from './faulty-store.js'
+export { type TcpProxy, type TcpProxyCounts, type TcpProxyOptions, tcpProxy } from './tcp-proxy.js'

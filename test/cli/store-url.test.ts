@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { CliError } from '../../src/cli/exit.js'
+import { redisUrl } from '../../src/cli/target/redis-url.js'
 import {
   KNOWN_SCHEMES,
   parseStoreUrl,
@@ -20,7 +21,32 @@ describe('what a store URL says', () => {
     ['sqlite:b.db', { kind: 'sqlite', path: resolve('b.db') }],
     ['sqlite:~/b.db', { kind: 'sqlite', path: resolve(homedir(), 'b.db') }],
     ['sqlite:/a%20b%3F.db', { kind: 'sqlite', path: '/a b?.db' }],
-    ['redis://h', { kind: 'redis', tls: false, endpoints: [host('h', 6379)], credentials: null, database: 0 }],
+    [
+      'redis://h',
+      { kind: 'redis', tls: false, endpoints: [host('h', 6379)], credentials: null, database: 0, parameters: {} },
+    ],
+    [
+      'redis://h?max-ttl=1m30s&prefix=my%20app&allow-eviction=yes',
+      {
+        kind: 'redis',
+        tls: false,
+        endpoints: [host('h', 6379)],
+        credentials: null,
+        database: 0,
+        parameters: { maxTtlMs: 90_000, prefix: 'my app', allowEviction: true },
+      },
+    ],
+    [
+      'rediss://name@[::1]?ca=/a%20b/ca.pem&cert=c.pem&key=~/k.pem',
+      {
+        kind: 'redis',
+        tls: true,
+        endpoints: [host('::1', 6379)],
+        credentials: { username: 'name', password: '' },
+        database: 0,
+        parameters: { ca: '/a b/ca.pem', cert: resolve('c.pem'), key: resolve(homedir(), 'k.pem') },
+      },
+    ],
     [
       'rediss://u:p%40w@h:7000/3',
       {
@@ -29,6 +55,7 @@ describe('what a store URL says', () => {
         endpoints: [host('h', 7000)],
         credentials: { username: 'u', password: 'p@w' },
         database: 3,
+        parameters: {},
       },
     ],
     [
@@ -117,7 +144,20 @@ describe('refused with exit code 64, without the password', () => {
     ['redis://secret:secret', /must be host or host:port/],
     ['postgres://u:sec/ret@h/db', /write @ as %40/],
     ['postgres://h/db?password=sec@ret', /write @ as %40/],
-    ['redis://h?password=secret', /no parameters/],
+    ['redis://h?password=secret', /user and password stand before the host/],
+    ['redis://:secret@h?ttl=5m', /no parameter "ttl" \(known: max-ttl, prefix, allow-eviction, ca, cert, key\)/],
+    ['redis://:secret@h?maxttl=5m', /no parameter "maxttl"; did you mean max-ttl\?/],
+    ['redis://:secret@h?constructor=5m', /no parameter "constructor"/],
+    ['redis://:secret@h?max-ttl=5', /max-ttl in the URL of the store must be a duration .*\(for seconds write 5s\)/],
+    ['redis://:secret@h?max-ttl=', /max-ttl in the URL of the store must be a duration/],
+    ['redis://:secret@h?max-ttl=5s&max-ttl=6s', /"max-ttl" is given twice/],
+    ['redis://:secret@h?prefix=', /prefix must not be empty/],
+    ['redis://:secret@h?allow-eviction=1', /allow-eviction must be yes or no, but got "1"/],
+    ['redis://:secret@h?ca=/x', /ca is for rediss:/],
+    ['rediss://:secret@h?ca=', /ca must be the path of a PEM file/],
+    ['rediss://:secret@h?cert=/x', /takes both, cert=/],
+    ['rediss://:secret@h?key=/x', /takes both, cert=/],
+    ['etcd://:secret@h?x=1', /no parameters/],
     ['redis+sentinel://:secret@h', /name the master/],
     ['redis+cluster://:secret@h/1', /nothing may follow/],
     ['etcd://secret:secret@h/x', /nothing may follow/],
@@ -156,6 +196,26 @@ test('redactUrl leaves nothing of user, password and parameters', () => {
     'u:***@h',
     'sqlite:/p@q',
   ])
+})
+
+test('a URL of Redis says the same when it comes out of HOLDFAST_STORE, in whatever folder', () => {
+  const urls = [
+    ['redis://h', 'redis://h:6379'],
+    ['redis://[::1]:7/2', 'redis://[::1]:7/2'],
+    ['redis://:p%20%40%2F@h', 'redis://:p%20%40%2F@h:6379'],
+    ['redis://u@h?max-ttl=300s', 'redis://u@h:6379?max-ttl=5m'],
+    ['redis://u:p%3A@h?allow-eviction=no&prefix=a+b%26c', 'redis://u:p%3A@h:6379?prefix=a%20b%26c&allow-eviction=no'],
+    ['rediss://h/0?ca=ca%20%40.pem', `rediss://h:6379?ca=${resolve('ca')}%20%40.pem`],
+    ['rediss://h?key=/k&cert=/c', 'rediss://h:6379?cert=/c&key=/k'],
+  ] as const
+  for (const [given, expected] of urls) {
+    const description = parseStoreUrl(given)
+    assert.ok(description.kind === 'redis')
+    const url = redisUrl(description)
+    assert.equal(url, expected)
+    assert.deepEqual(parseStoreUrl(url), description)
+    assert.equal(redisUrl(description, '***'), expected.replace(/\/\/.*@/, '//***@'))
+  }
 })
 
 test('a path survives the way through HOLDFAST_STORE', () => {

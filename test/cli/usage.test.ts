@@ -10,7 +10,7 @@ const cli = bench()
 describe('which store', () => {
   test('a scheme without a store yet, several stores, an unknown scheme: 64, one line, no password', async () => {
     for (const [store, message] of [
-      [['redis://user:secret@h/1'], /redis at h:6379: this version has no store for redis yet/],
+      [['etcd://user:secret@h'], /etcd at h:2379: this version has no store for etcd yet; use sqlite:path or redis:/],
       [['postgres://user:secret@h/db?password=secret'], /postgres at h:5432: this version/],
       [['redsi://user:secret@h'], /did you mean redis:/],
       [['redis://user:sec/ret@h'], /store redis:\/\/\*\*\*@h: /],

@@ -29,6 +29,17 @@ test('each change is told once; the holders of a busy key every five seconds at 
   ])
 })
 
+test('a store that was restarted once more, and so is ready later than it said, is told again', () => {
+  const state = new WaitState()
+  const told = (now: number, why: string, retryAfterMs: number) =>
+    state.changed(event({ outcome: 'not-ready', why, retryAfterMs }), now) !== null
+  assert.ok(told(0, 'started 1 s ago', 10_000))
+  assert.ok(!told(5_000, 'started 6 s ago', 5_400))
+  assert.ok(told(6_000, 'started 0 s ago', 11_000))
+  // Who always asks for the same moment of patience tells nothing new.
+  assert.ok(!told(20_000, 'started 0 s ago', 11_000))
+})
+
 test('a first question without an answer is no wait', () => {
   const first = event({ attempt: 1, outcome: 'unavailable', error: new Error('one') })
   assert.equal(new WaitState().changed(first, 0), null)

@@ -5,6 +5,7 @@ import type { Lease } from '../../lease.js'
 import { createLeases, type Leases } from '../../leases.js'
 import { type AcquireOptions, DEFAULTS, type LeasesOptions } from '../../options.js'
 import { has, optionOf, type Parsed } from '../args.js'
+import { asUsage } from '../as-usage.js'
 import { CliError, EXIT, exitCodeOf, exitOfSignal, nameOfSignal, usageError } from '../exit.js'
 import type { MetricsFile } from '../metrics/metrics-file.js'
 import { Cgroup } from '../process/cgroup.js'
@@ -16,11 +17,12 @@ import { type Plan, planOf } from '../run/plan.js'
 import { askedText, Progress } from '../run/progress.js'
 import { type Lengths, planFor, refuseWhatStoreCannot } from '../run/relations.js'
 import { Report } from '../run/report.js'
-import { openStore, suggest, type Target, targetOf } from '../target/connect.js'
-import { formatDuration, inDurations, parseDuration, parseDurationOrForever } from '../text/duration.js'
+import { longerTtl, openStore, suggest, type Target, targetOf } from '../target/connect.js'
+import { formatDuration, parseDuration, parseDurationOrForever } from '../text/duration.js'
 import { holdingLine } from '../text/holding-line.js'
-import { leaveStderrAlone } from '../text/output.js'
-import { asUsage, keyOf } from './common.js'
+import { inOurWords } from '../text/our-words.js'
+import { leaveStderrAlone, say } from '../text/output.js'
+import { keyOf } from './common.js'
 
 interface Request {
   readonly key: string
@@ -32,7 +34,11 @@ interface Request {
   readonly conflictExitCode: number
   readonly inheritStore: boolean
   readonly quiet: boolean
+  readonly trustRestart: boolean
 }
+
+const TRUSTS_RESTART =
+  '--trust-restart: if the server lost its leases in a restart, who held one before may still be at work: two may hold one key; for development only'
 
 /** `holdfast run`: waits for the key, holds it while the command runs, and gives the command's exit code. */
 export async function run(parsed: Parsed): Promise<number> {
@@ -75,8 +81,9 @@ async function runOnce(parsed: Parsed, report: Report, metrics: MetricsFile | un
   const newGroup = () => (has(parsed, 'cgroup') ? new Cgroup(systemEnvironment().random.id()) : null)
   // Refused before the wait; made for good after it.
   newGroup()?.remove()
-  const store = await openStore(target)
-  refuseWhatStoreCannot(lengths, store)
+  const store = await openStore(target, { trustRestart: request.trustRestart })
+  refuseWhatStoreCannot(lengths, store, longerTtl(target))
+  if (request.trustRestart && !quiet) say(TRUSTS_RESTART)
   const progress = new Progress(target, key, () => leases.inspect(key), { quiet, waitMs })
   const observe: Observe = (event) => {
     report.seen(event)
@@ -160,7 +167,7 @@ async function acquire(
 
 async function conflict(error: unknown, leases: Leases, { key, target, waitMs }: Request): Promise<string> {
   const wait = waitMs === 0 ? 'wait for it with --wait 5m' : 'wait longer with --wait'
-  if (!(error instanceof AcquireTimeoutError)) return `${inDurations((error as Error).message)}; try again, or ${wait}`
+  if (!(error instanceof AcquireTimeoutError)) return `${inOurWords((error as Error).message)}; try again, or ${wait}`
   const holding = await leases.inspect(key).catch(() => null)
   const by = error.holder === undefined ? '' : ` by ${error.holder}`
   // The holder may have let go since, or be another one by now: what was answered is what counts.
@@ -192,6 +199,7 @@ function requestOf(parsed: Parsed): Request {
     conflictExitCode: conflictExitCodeOf(parsed),
     inheritStore: !has(parsed, 'no-inherit-store'),
     quiet: has(parsed, 'quiet'),
+    trustRestart: has(parsed, 'trust-restart'),
   }
 }
 

@@ -2,9 +2,11 @@
 import { constants } from 'node:os'
 import { isatty } from 'node:tty'
 import { sleep, systemEnvironment } from '../../environment.js'
+import { textOf } from '../../messages.js'
 import { has, optionOf, type Parsed } from '../args.js'
 import { EXIT, exitCodeOf, exitOfSignal, usageError } from '../exit.js'
 import { formatDuration, parseDuration, writtenDuration } from '../text/duration.js'
+import { inOurWords } from '../text/our-words.js'
 import { print, printable, say } from '../text/output.js'
 import { Screen, terminalSize } from '../text/screen.js'
 import { clockTime, isoTime } from '../text/wall-time.js'
@@ -105,7 +107,7 @@ class Watching<T> {
       return { answer }
     } catch (error) {
       if (!PASSING.includes(exitCodeOf(error))) throw error
-      const why = error instanceof Error ? error.message : String(error)
+      const why = inOurWords(textOf(error))
       if (!this.#trouble && !this.#screen) say(`${why}; trying again every ${formatDuration(this.#intervalMs)}`)
       this.#trouble = { since: this.#trouble?.since ?? this.#clock.wall(), why }
       return null

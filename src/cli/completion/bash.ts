@@ -67,7 +67,7 @@ _holdfast_value() {
       if [[ $cur == sqlite:* ]]; then _holdfast_files sqlite:
       else
         compopt -o nospace 2>/dev/null
-        _holdfast_words sqlite:
+        _holdfast_words sqlite: redis:// rediss://
       fi ;;
     *) _holdfast_words $kind ;;
   esac

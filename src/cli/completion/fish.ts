@@ -98,7 +98,7 @@ function __holdfast_stores
             echo sqlite:$path
         end
     else
-        echo sqlite:
+        printf '%s\\n' sqlite: redis:// rediss://
     end
 end
 

@@ -52,7 +52,7 @@ _holdfast_value() {
     key) _holdfast_keys ;;
     file) _files ;;
     store)
-      if compset -P sqlite:; then _files; else compadd -S '' -- sqlite:; fi ;;
+      if compset -P sqlite:; then _files; else compadd -S '' -- sqlite: redis:// rediss://; fi ;;
     *) compadd -- \${=kind} ;;
   esac
 }

@@ -8,7 +8,8 @@ import { sayNotEnded } from '../process/ending.js'
 import { nameOf, type ProcessInfo } from '../process/processes.js'
 import type { Signals } from '../process/signals.js'
 import { QUIET_LOOKS, type Tree } from '../process/tree.js'
-import { formatDuration, inDurations } from '../text/duration.js'
+import { formatDuration } from '../text/duration.js'
+import { inOurWords } from '../text/our-words.js'
 import { say } from '../text/output.js'
 import { WatchdogLink } from '../watchdog-link.js'
 import { Guard } from './guard.js'
@@ -179,7 +180,7 @@ function lost(
   const name = JSON.stringify(lease.key)
   const what =
     reason instanceof LeaseLostError
-      ? inDurations(reason.message)
+      ? inOurWords(reason.message)
       : outcome === 'lost'
         ? `the lease on ${name} was gone before the command ended`
         : `the lease on ${name} could not be renewed in time${because(progress)}`

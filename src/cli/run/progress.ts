@@ -4,9 +4,10 @@ import type { LeaseEvent } from '../../events.js'
 import { textOf } from '../../messages.js'
 import type { Holding } from '../../store.js'
 import { suggest, type Target } from '../target/connect.js'
-import { formatDuration, inDurations } from '../text/duration.js'
+import { formatDuration } from '../text/duration.js'
 import { holdingLine } from '../text/holding-line.js'
 import { isLive } from '../text/live-terminal.js'
+import { inOurWords } from '../text/our-words.js'
 import { flushed, say } from '../text/output.js'
 import { WaitLine } from './wait-line.js'
 import { type AttemptEvent, type Obstacle, obstacleOf, Reminders, WaitState } from './wait-state.js'
@@ -93,10 +94,12 @@ export class Progress {
     const { place } = this.#target
     if (was?.kind === 'unavailable') say(`${place} answers again`)
     if (is.kind === 'unavailable')
-      return say(`${place} does not answer (${inDurations(is.error)}); still trying to get ${this.#name}`)
+      return say(`${place} does not answer (${inOurWords(is.error)}); still trying to get ${this.#name}`)
     if (is.kind === 'not-ready') {
       this.#isWaiting = true
-      return say(`${place} is not ready to grant ${this.#name}: ${is.why}; waiting`)
+      return say(
+        `${place} is not ready to grant ${this.#name}${forAnother(is.retryAfterMs)}: ${inOurWords(is.why)}; waiting${this.#upTo}`,
+      )
     }
     // On a terminal the line that is updated in place shows who comes next.
     if (this.#isWaiting && this.#line && was?.kind === 'held') return
@@ -116,9 +119,8 @@ export class Progress {
     // It may have been let go meanwhile: then the grant follows, or a line about the next holder.
     if (this.#obstacle?.kind !== 'held' || this.#obstacle.holder !== holder) return
     const who = holding ? holdingLine(holding) : `${this.#name} is held${holder === undefined ? '' : ` by ${holder}`}`
-    const limit = this.#options.waitMs === Number.POSITIVE_INFINITY ? '' : ` up to ${this.#limit}`
     const ask = holding?.state === 'revoked' ? '' : `; ask for it back: ${suggest(this.#target, 'revoke', this.#key)}`
-    say(`${who}; ${waiting}${limit} (${askedText(this.#target)})${ask}${this.#ownHint()}`)
+    say(`${who}; ${waiting}${this.#upTo} (${askedText(this.#target)})${ask}${this.#ownHint()}`)
   }
 
   #ownHint(): string {
@@ -131,7 +133,7 @@ export class Progress {
   }
 
   #risk(error: unknown, remainingMs: number): void {
-    this.trouble = inDurations(textOf(error))
+    this.trouble = inOurWords(textOf(error))
     if (this.#atRisk || this.#options.quiet) return
     this.#atRisk = true
     say(`could not renew the lease on ${this.#name} (${this.trouble}); trying again for ${formatDuration(remainingMs)}`)
@@ -149,7 +151,13 @@ export class Progress {
     return JSON.stringify(this.#key)
   }
 
-  get #limit(): string {
-    return formatDuration(this.#options.waitMs)
+  get #upTo(): string {
+    const { waitMs } = this.#options
+    return waitMs === Number.POSITIVE_INFINITY ? '' : ` up to ${formatDuration(waitMs)}`
   }
 }
+
+/** Less is over before anybody has read it. */
+const WORTH_TELLING_MS = 1_000
+
+const forAnother = (ms: number): string => (ms < WORTH_TELLING_MS ? '' : ` for another ${formatDuration(ms)}`)

@@ -13,7 +13,11 @@ export interface Lengths {
 }
 
 /** @throws CliError (exit 64) naming the flag, what the store would have to do, and what to do instead. */
-export function refuseWhatStoreCannot(lengths: Lengths, store: Pick<Store, 'name'> & { traits: StoreTraits }): void {
+export function refuseWhatStoreCannot(
+  lengths: Lengths,
+  store: Pick<Store, 'name'> & { traits: StoreTraits },
+  longer = '',
+): void {
   const { name, traits } = store
   const { ttlMs, lockDelayMs, minHoldMs } = lengths
   if (!traits.detachable)
@@ -30,16 +34,16 @@ export function refuseWhatStoreCannot(lengths: Lengths, store: Pick<Store, 'name
   const { ttlMinMs, ttlMaxMs } = traits
   if (ttlMs < ttlMinMs || ttlMs > ttlMaxMs)
     throw usageError(
-      `--ttl must lie between ${writtenDuration(ttlMinMs)} and ${writtenDuration(ttlMaxMs)} on ${name}, but got ${writtenDuration(ttlMs)}`,
+      `--ttl must lie between ${writtenDuration(ttlMinMs)} and ${writtenDuration(ttlMaxMs)} on ${name}, but got ${writtenDuration(ttlMs)}${ttlMs > ttlMaxMs ? longer : ''}`,
     )
   if (ttlMs + lockDelayMs > ttlMaxMs)
     throw usageError(
       `--lock-delay must be at most ${writtenDuration(ttlMaxMs - ttlMs)} with --ttl ${writtenDuration(ttlMs)} on ${name} ` +
-        `(${writtenDuration(ttlMaxMs)} together), but got ${writtenDuration(lockDelayMs)}`,
+        `(${writtenDuration(ttlMaxMs)} together), but got ${writtenDuration(lockDelayMs)}${longer}`,
     )
   if (minHoldMs > ttlMaxMs)
     throw usageError(
-      `--min-hold must be at most ${writtenDuration(ttlMaxMs)} on ${name}, but got ${writtenDuration(minHoldMs)}`,
+      `--min-hold must be at most ${writtenDuration(ttlMaxMs)} on ${name}, but got ${writtenDuration(minHoldMs)}${longer}`,
     )
 }
 

@@ -199,5 +199,6 @@ const BY_EXIT_CODE: Record<number, Outcome> = {
 
 function waitFacts(obstacle: Obstacle): Record<string, unknown> {
   if (obstacle.kind === 'held') return { because: 'held', holder: obstacle.holder ?? null }
-  return { because: obstacle.kind, message: obstacle.kind === 'not-ready' ? obstacle.why : obstacle.error }
+  if (obstacle.kind === 'unavailable') return { because: 'unavailable', message: obstacle.error }
+  return { because: 'not-ready', message: obstacle.why, retryAfterMs: Math.round(obstacle.retryAfterMs) }
 }

@@ -3,6 +3,7 @@ import type { Holding } from '../../store.js'
 import { controllingTerminal } from '../process/terminal.js'
 import { formatDuration } from '../text/duration.js'
 import { fitted, terminalWidth } from '../text/live-terminal.js'
+import { inOurWords } from '../text/our-words.js'
 import { printable, showStatus } from '../text/output.js'
 import type { Obstacle } from './wait-state.js'
 
@@ -20,6 +21,8 @@ export class WaitLine {
   #obstacle: Obstacle | null = null
   /** When the present holder got the key, on our clock. */
   #heldSince: number | null = null
+  /** When the store said that it will be ready, on our clock. */
+  #readyAt = 0
   #lookedAt = Number.NEGATIVE_INFINITY
   readonly #terminal = controllingTerminal()
   #timer: Timer | undefined
@@ -40,6 +43,7 @@ export class WaitLine {
       this.#lookedAt = Number.NEGATIVE_INFINITY
     }
     this.#obstacle = obstacle
+    if (obstacle.kind === 'not-ready') this.#readyAt = this.#clock.now() + obstacle.retryAfterMs
     this.#timer ??= this.#clock.timer(REFRESH_MS, () => this.#refresh())
   }
 
@@ -72,7 +76,11 @@ export class WaitLine {
     const limit = this.#waitMs === Number.POSITIVE_INFINITY ? '' : ` of ${formatDuration(this.#waitMs)}`
     const waiting = `holdfast: waiting ${seconds(now - this.#began)}${limit} for ${JSON.stringify(this.#key)}`
     if (obstacle.kind === 'unavailable') return `${waiting}: the store does not answer`
-    if (obstacle.kind === 'not-ready') return `${waiting}: ${obstacle.why}`
+    if (obstacle.kind === 'not-ready') {
+      const left = this.#readyAt - now
+      // The reason stands above, and tells of the moment when it was given.
+      return `${waiting}: ${left < 1_000 ? inOurWords(obstacle.why) : `the store is not ready, ${seconds(left)} to go`}`
+    }
     const by = obstacle.holder === undefined ? '' : ` by ${obstacle.holder}`
     const span = this.#heldSince === null ? '' : ` for ${seconds(now - this.#heldSince)}`
     return `${waiting}: held${span}${by}`

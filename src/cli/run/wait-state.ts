@@ -6,11 +6,13 @@ export type AttemptEvent = LeaseEvent & { readonly type: 'attempt' }
 /** Why the key was not granted. */
 export type Obstacle =
   | { readonly kind: 'held'; readonly holder: string | undefined }
-  | { readonly kind: 'not-ready'; readonly why: string }
+  | { readonly kind: 'not-ready'; readonly why: string; readonly retryAfterMs: number }
   | { readonly kind: 'unavailable'; readonly error: string }
 
 /** The holders of a busy key change faster than anybody reads. */
 const HOLDERS_GAP_MS = 5_000
+/** A store that will be ready so much later than it said, and says why, was restarted once more. */
+const LATER_MS = 1_000
 
 /** What a wait looks like, from one answer of the store to the next, and whether that is worth telling. */
 export class WaitState {
@@ -21,11 +23,16 @@ export class WaitState {
   changed(event: AttemptEvent, now: number): { readonly is: Obstacle; readonly was: Obstacle | null } | null {
     const is = obstacleOf(event)
     const was = this.#told
-    if (!is || (was && isSame(is, was))) return null
+    if (!is || (was && isSame(is, was) && !this.#isLater(is, was, now))) return null
     if (is.kind === 'held' && was?.kind === 'held' && now - this.#toldAt < HOLDERS_GAP_MS) return null
     this.#told = is
     this.#toldAt = now
     return { is, was }
+  }
+
+  #isLater(is: Obstacle, was: Obstacle, now: number): boolean {
+    if (is.kind !== 'not-ready' || was.kind !== 'not-ready' || is.why === was.why) return false
+    return now + is.retryAfterMs > this.#toldAt + was.retryAfterMs + LATER_MS
   }
 }
 
@@ -37,7 +44,7 @@ export function obstacleOf(event: AttemptEvent): Obstacle | null {
     case 'held':
       return { kind: 'held', holder: event.holder }
     case 'not-ready':
-      return { kind: 'not-ready', why: event.why ?? 'it does not say why' }
+      return { kind: 'not-ready', why: event.why ?? 'it does not say why', retryAfterMs: event.retryAfterMs ?? 0 }
     case 'unavailable':
       return event.attempt === 1 ? null : { kind: 'unavailable', error: textOf(event.error) }
   }

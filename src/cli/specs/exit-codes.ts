@@ -41,7 +41,8 @@ export const EXIT_CODES: readonly ExitCode[] = [
   {
     code: `${EXIT.unsafe}`,
     of: ['run', 'ls', 'show', 'revoke'],
-    meaning: 'the store is unsafe: damaged, not a lease file, on a network file system',
+    meaning:
+      'the store is unsafe: damaged, not a lease file, on a network file system; a Redis that is a replica, or may evict leases',
   },
   {
     code: `${EXIT.notExecutable}, ${EXIT.notFound}`,

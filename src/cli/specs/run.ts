@@ -37,6 +37,10 @@ export const RUN: CommandSpec = {
       value: 'DURATION',
       help: 'after a loss the store keeps the key this much longer (default: 0s)',
     },
+    {
+      name: 'trust-restart',
+      help: 'Redis: do not wait after a restart in which the server may have lost its leases; two may then hold one key (development only)',
+    },
     { name: 'label', value: 'TEXT', help: 'who you are, for people (default: host:pid)' },
     {
       name: 'cgroup',
@@ -71,6 +75,7 @@ export const RUN: CommandSpec = {
     ['holdfast run -n nightly -- ./backup.sh', 'skip this time if it is still running (exit 75)'],
     ['holdfast run --wait 5m -E 0 deploy -- make deploy', 'wait five minutes at most; being late is no failure'],
     ['holdfast run k -- sh -c \'echo "$HOLDFAST_FENCE"\'', 'a number that grows with each holder'],
+    ['holdfast run --store redis://cache:6379 nightly -- ./backup.sh', 'one at a time among all hosts'],
     ['holdfast run --ttl 30s --grace 10s k -- ./worker', 'up to ten seconds to tidy up when the lease is at risk'],
   ],
 }

@@ -37,7 +37,7 @@ export const STORE: readonly OptionSpec[] = [
     value: 'URL',
     repeatable: true,
     choice: 'store',
-    help: 'where leases are kept, such as sqlite:/var/lib/app/leases.db; else $HOLDFAST_STORE; else a file of yours',
+    help: 'where leases are kept, such as sqlite:/var/lib/app/leases.db or redis://host:6379; else $HOLDFAST_STORE; else a file of yours',
   },
   { name: 'namespace', value: 'NAME', help: 'leases of one namespace see each other (default: default)' },
 ]

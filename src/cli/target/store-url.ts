@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { usageError } from '../exit.js'
 import { nearest } from '../nearest.js'
 import { redactUrl } from '../redact.js'
+import { type RedisDescription, readRedis } from './redis-url.js'
 import { homeFolder } from './state-folder.js'
 import { type Credentials, decode, type Endpoint, invalidUrl, type UrlParts, urlParts } from './url-parts.js'
 
@@ -15,7 +16,7 @@ interface Server {
 /** What a store URL says, typed: everything that opening the store needs. */
 export type StoreDescription =
   | { readonly kind: 'sqlite'; readonly path: string }
-  | (Server & { readonly kind: 'redis'; readonly tls: boolean; readonly database: number })
+  | RedisDescription
   | (Server & { readonly kind: 'redis-sentinel'; readonly master: string })
   | (Server & { readonly kind: 'redis-cluster' })
   /** Drivers read the URL themselves. */
@@ -29,8 +30,8 @@ type Reader = (url: string) => StoreDescription
 
 const READERS: Record<string, Reader> = {
   sqlite: readSqlite,
-  redis: (url) => redis(url, false),
-  rediss: (url) => redis(url, true),
+  redis: (url) => readRedis(url, false),
+  rediss: (url) => readRedis(url, true),
   'redis+sentinel': (url) => {
     const parts = server(url, 26_379)
     if (parts.path === '' || parts.path.includes('/'))
@@ -91,7 +92,8 @@ export function describeStore(store: StoreDescription): string {
   if (store.kind === 'sqlite') return store.path
   if (store.kind === 'refuse') return 'refuse:'
   const hosts = store.endpoints.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`)
-  return `${store.kind} at ${hosts.join(',') || 'its default address'}`
+  const database = store.kind === 'redis' && store.database !== 0 ? `, database ${store.database}` : ''
+  return `${store.kind} at ${hosts.join(',') || 'its default address'}${database}`
 }
 
 const whom = ({ endpoints, credentials }: UrlParts): Server => ({ endpoints, credentials })
@@ -106,16 +108,6 @@ function server(url: string, port: number): UrlParts {
 function withoutPath(url: string, parts: UrlParts): UrlParts {
   if (parts.path !== '') throw invalidUrl(url, 'nothing may follow the hosts')
   return parts
-}
-
-function redis(url: string, tls: boolean): StoreDescription {
-  const parts = server(url, 6_379)
-  if (parts.endpoints.length > 1) {
-    throw invalidUrl(url, 'one server has one host; write redis+sentinel://h1,h2/master or redis+cluster://h1,h2')
-  }
-  if (!/^\d{0,6}$/.test(parts.path))
-    throw invalidUrl(url, 'what follows the host is the number of a database: redis://host/0')
-  return { kind: 'redis', ...whom(parts), tls, database: Number(parts.path) }
 }
 
 /** Without a host the driver's own default stands (a socket in its usual place, or `?host=`). */

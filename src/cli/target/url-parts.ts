@@ -38,8 +38,17 @@ export function urlParts(url: string, defaultPort: number): UrlParts {
     endpoints: hosts === '' ? [] : hosts.split(',').map((host) => endpoint(url, host, defaultPort)),
     credentials: userinfo === undefined ? null : credentials(url, userinfo),
     path: decode(url, path),
-    parameters: new Map(new URLSearchParams(query)),
+    parameters: parametersOf(url, query),
   }
+}
+
+function parametersOf(url: string, query: string): ReadonlyMap<string, string> {
+  const parameters = new Map<string, string>()
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (parameters.has(name)) throw invalidUrl(url, `the parameter ${JSON.stringify(name)} is given twice`)
+    parameters.set(name, value)
+  }
+  return parameters
 }
 
 function endpoint(url: string, text: string, defaultPort: number): Endpoint {

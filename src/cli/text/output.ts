@@ -4,15 +4,26 @@
  * a reader stalls (`2>&1 | less`), the deadline of a lease must still be met.
  */
 import { constants, fstatSync, openSync, readFileSync, write } from 'node:fs'
+import { Writable } from 'node:stream'
 import { sleep, systemEnvironment } from '../../environment.js'
 import { CliError, EXIT } from '../exit.js'
 
 /**
  * Whenever a socket is destroyed, Node compares it with `process.stderr`, and so makes that: a pipe that the command shares
- * with us would no longer block. For as long as there is a command, there is no such thing.
+ * with us would no longer block. For as long as there is a command, something else stands there, which drops what it gets.
  */
 export function leaveStderrAlone(): void {
-  Object.defineProperty(process, 'stderr', { value: undefined, configurable: true })
+  const value = Object.assign(new Writable({ write: (_chunk, _encoding, done) => done() }), { fd: 2 })
+  Object.defineProperty(process, 'stderr', { value, configurable: true })
+}
+
+/**
+ * For libraries that write by themselves: stderr has our lines, and stdout the data that was asked for. Whatever they
+ * have to say is dropped, and not shown with HOLDFAST_DEBUG either, since it may hold a password.
+ */
+export function muteLibraries(): void {
+  leaveStderrAlone()
+  for (const name of ['log', 'info', 'debug', 'warn', 'error', 'trace'] as const) console[name] = () => {}
 }
 
 const FULL_PIPE_PAUSE_MS = 10

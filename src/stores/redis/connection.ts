@@ -1,0 +1,176 @@
+import type { Clock } from '../../environment.js'
+import { StoreError } from '../../errors.js'
+import type { RedisClient, Wire } from './client.js'
+import { codeOf, storeError, withoutSecrets } from './replies.js'
+import type { ServerLife } from './server-life.js'
+
+/** Who gives up sooner says nothing about the connection: a caller may cancel at any time. */
+const HASTE_MS = 50
+/** How long a replaced connection is kept for answers that may still count. */
+const LATE_MS = 30_000
+
+interface Sent {
+  readonly sentAt: number
+  stallsAt: number
+  readonly reject: (error: StoreError) => void
+}
+
+/**
+ * One connection to one server life. It is never mended: what was asked of it and not answered when it ends is of unknown
+ * fate, at once, whatever the client library makes of it (B099).
+ */
+export class Connection {
+  readonly place: string
+  readonly #clock: Clock
+  readonly #wire: Wire
+  readonly #ready: Promise<unknown>
+  readonly #onEnd: () => void
+  /** In the order of sending, which is the order of replies. */
+  readonly #pending = new Set<Sent>()
+  #ended: StoreError | null = null
+  #tellOpener: (error: StoreError) => void = () => {}
+  #retired = false
+  #life: ServerLife | undefined
+  /** Server time in µs minus our clock in ms x 1000. Learnt anew when a step of the server's clock shows. */
+  aheadUs = 0
+
+  /** `onEnd` is called once. */
+  constructor(
+    client: RedisClient,
+    clock: Clock,
+    onEnd: () => void,
+    onMessage: (channel: string, text: string) => void = () => {},
+  ) {
+    this.place = client.place
+    this.#clock = clock
+    this.#onEnd = onEnd
+    const { wire, ready } = client.connect({
+      ended: (error) => this.end(error),
+      message: onMessage,
+    })
+    this.#wire = wire
+    this.#ready = ready
+    ready.catch((error) => this.end(error))
+  }
+
+  /** Resolves when it may be used. @throws StoreError `none`: nothing was asked yet. */
+  async ready(withinMs: number): Promise<void> {
+    const timer = this.#clock.timer(withinMs, () => this.end(new Error(`no connection within ${withinMs} ms`)))
+    try {
+      await new Promise<unknown>((resolve, reject) => {
+        this.#tellOpener = reject
+        if (this.#ended) reject(this.#ended)
+        this.#ready.then(resolve, () => {})
+      })
+    } finally {
+      timer.cancel()
+    }
+    if (this.#ended) throw this.#ended
+    // A lease that is merely held does not keep a process running; a question that was asked does.
+    this.#wire.hold(false)
+  }
+
+  set life(life: ServerLife) {
+    this.#life = life
+    this.aheadUs = life.aheadUs
+  }
+
+  get life(): ServerLife {
+    if (!this.#life) throw new Error('the server was not looked at yet')
+    return this.#life
+  }
+
+  get ended(): boolean {
+    return this.#ended !== null
+  }
+
+  /** May be used for what is asked now. */
+  get usable(): boolean {
+    return this.#ended === null && !this.#retired && !this.#isStalled()
+  }
+
+  /** `patienceMs`: without an answer for longer than this, others are better asked on a new connection. */
+  send(args: string[], patienceMs: number): Promise<unknown> {
+    return this.#track(() => this.#wire.send(args), patienceMs)
+  }
+
+  subscribe(channel: string, patienceMs: number): Promise<unknown> {
+    return this.#track(() => this.#wire.subscribe(channel), patienceMs)
+  }
+
+  unsubscribe(channel: string, patienceMs: number): Promise<unknown> {
+    return this.#track(() => this.#wire.unsubscribe(channel), patienceMs)
+  }
+
+  /** Nothing more is asked of it; it goes once all it was asked is answered, so that late grants still count. */
+  retire(): void {
+    this.#retired = true
+    if (this.#pending.size === 0) this.end(new Error('it was replaced'))
+    else this.#clock.timer(LATE_MS, () => this.end(new Error('it was replaced, and never answered')))
+  }
+
+  /** A caller waits no longer for its answer: whoever asks next should not be behind it, nor the process kept for it. */
+  givenUp(): void {
+    const now = this.#clock.now()
+    for (const oldest of this.#pending) {
+      if (now - oldest.sentAt < HASTE_MS) return
+      oldest.stallsAt = Math.min(oldest.stallsAt, now)
+      return this.#wire.hold(false)
+    }
+  }
+
+  end(error: unknown): void {
+    if (this.#ended) return
+    this.#ended = new StoreError(`${this.place}: ${messageOf(error)}`, 'none', { cause: withoutSecrets(error) })
+    const lost = new StoreError(
+      `${this.place}: the connection ended before the answer: ${messageOf(error)}`,
+      'unknown',
+      { cause: withoutSecrets(error) },
+    )
+    for (const { reject } of this.#pending) reject(lost)
+    this.#pending.clear()
+    this.#wire.destroy()
+    this.#tellOpener(this.#ended)
+    this.#onEnd()
+  }
+
+  #track(ask: () => Promise<unknown>, patienceMs: number): Promise<unknown> {
+    if (this.#ended) return Promise.reject(this.#ended)
+    return new Promise((resolve, reject) => {
+      const sentAt = this.#clock.now()
+      const sent: Sent = { sentAt, stallsAt: sentAt + patienceMs, reject }
+      if (this.#pending.size === 0) this.#wire.hold(true)
+      this.#pending.add(sent)
+      const settled = () => {
+        const isFirst = this.#pending.delete(sent)
+        if (isFirst && this.#pending.size === 0) {
+          if (this.#retired) this.end(new Error('it was replaced'))
+          else this.#wire.hold(false)
+        }
+        return isFirst
+      }
+      const failed = (error: unknown) => {
+        // It is no master any more: look at it anew before it is asked again.
+        if (codeOf(error) === 'READONLY') this.#retired = true
+        if (settled()) reject(storeError(error, this.place))
+      }
+      try {
+        ask().then((reply) => settled() && resolve(reply), failed)
+      } catch (error) {
+        failed(error)
+      }
+    })
+  }
+
+  #isStalled(): boolean {
+    for (const { stallsAt } of this.#pending) return this.#clock.now() >= stallsAt
+    return false
+  }
+}
+
+const messageOf = (error: unknown): string => {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
+  const message = error instanceof Error ? error.message : String(error)
+  // The libraries ask for a report to their authors.
+  return /^(?:Unknown RESP type|Protocol error)/.test(message) ? 'what answers there is no Redis' : message
+}

@@ -1,0 +1,92 @@
+/** What a server's reply means, whichever client library and protocol version brought it (B107). */
+import { StoreError } from '../../errors.js'
+
+/** Text of a reply that is text in one library, bytes in another, a number in a third. */
+export function textOf(reply: unknown): string {
+  if (typeof reply === 'string') return reply
+  if (typeof reply === 'number' || typeof reply === 'bigint') return String(reply)
+  if (reply instanceof Uint8Array) return Buffer.from(reply.buffer, reply.byteOffset, reply.byteLength).toString()
+  // Verbatim strings, and texts wrapped by a type mapping.
+  if (reply instanceof String) return String(reply)
+  throw nonsense(reply)
+}
+
+export function listOf(reply: unknown): readonly unknown[] {
+  if (Array.isArray(reply)) return reply
+  if (reply instanceof Map) return [...reply].flat()
+  if (reply instanceof Set) return [...reply]
+  if (typeof reply === 'object' && reply !== null && !(reply instanceof Error)) return Object.entries(reply).flat()
+  throw nonsense(reply)
+}
+
+/** What no script of ours answers: whoever did is no Redis, or changes replies on their way. Never a yes. */
+export function nonsense(reply: unknown): StoreError {
+  const shown = typeof reply === 'string' ? JSON.stringify(reply.slice(0, 60)) : typeof reply
+  return new StoreError(`the server answered nonsense (${shown}): is it Redis?`, 'unknown')
+}
+
+/** The code of an error that the server itself answered, or `null`: a broken connection, a client's own error. */
+export function codeOf(error: unknown): string | null {
+  if (error instanceof StoreError) return codeOf(error.cause)
+  return error instanceof Error ? (/^-?([A-Z][A-Z0-9_]+)(?: |$)/.exec(error.message)?.[1] ?? null) : null
+}
+
+/**
+ * What may be shown of a client library's error: they carry the whole command, with owner tokens and passwords in it.
+ */
+export function withoutSecrets(error: unknown): Error {
+  if (error instanceof StoreError) return error
+  const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) }
+  const bare = Object.assign(new Error(message), { name })
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+  return code === undefined ? bare : Object.assign(bare, { code })
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  LOADING: 'it is still loading its data',
+  BUSY: 'a script of somebody keeps it busy',
+  READONLY: 'it is a replica by now',
+  OOM: 'its memory is full (maxmemory)',
+  MISCONF: 'it cannot save to disk and refuses writes',
+  NOREPLICAS: 'too few replicas are connected (min-replicas-to-write)',
+  MASTERDOWN: 'it is a replica without its master',
+  CLUSTERDOWN: 'its cluster is down',
+  MOVED: 'it is a node of a cluster, and the key belongs to another',
+  CROSSSLOT: 'it is a node of a cluster',
+  NOAUTH: 'it wants a password',
+  WRONGPASS: 'the user name or the password is wrong',
+  NOPERM: 'the user may not do that',
+}
+
+/**
+ * The error for a whole command. The server's own "no" was not carried out; an error from within a script may have come after a
+ * write; and what the connection says leaves everything open (B054, B099).
+ */
+export function storeError(error: unknown, place: string): StoreError {
+  if (error instanceof StoreError) return error
+  const message = error instanceof Error ? error.message : String(error)
+  const code = codeOf(error)
+  if (code === null) return new StoreError(`${place}: ${message}`, 'unknown', { cause: withoutSecrets(error) })
+  const hint = HINTS[code]
+  const effect = message.includes('script:') ? 'unknown' : 'none'
+  return new StoreError(`${place} refused: ${hint ? `${hint} ` : ''}(${message})`, effect, {
+    cause: withoutSecrets(error),
+  })
+}
+
+/** The error for one item of a script: `e COMMAND message`. Its one write is its last command, so it had no effect. */
+export function itemError(answer: string, place: string): StoreError {
+  const [, command = '', message = ''] = /^e (\S+) (.*)$/s.exec(answer) ?? []
+  const denied = /NOPERM|can't run this command|can't access at least one of the keys/.test(message)
+  if (denied) return new StoreError(`${place}: ${deniedText(command, message)}`, 'none')
+  return new StoreError(
+    `${place} refused ${command}: ${HINTS[codeOf(new Error(message)) ?? ''] ?? ''} (${message})`.replace(':  (', ': ('),
+    'none',
+  )
+}
+
+/** Which right the user lacks. A script is told only that it may not. */
+export function deniedText(command: string, message: string): string {
+  const what = message.includes('at least one of the keys') ? `use the store's keys with ${command}` : `run ${command}`
+  return `its user may not ${what}; what the user needs is in docs/stores/redis.md (${message})`
+}

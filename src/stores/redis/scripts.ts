@@ -1,0 +1,218 @@
+/**
+ * What the server does, in Lua: one script for each kind of step, each over any number of items, so that what falls due
+ * together goes out together. A script is atomic; an item that fails says so and leaves the others alone.
+ *
+ * The text of every script carries the `run_id` of one server life. A server that has restarted, or a replica that was
+ * promoted, does not know it by its hash: the question fails with NOSCRIPT, whatever proxy hides the change. Sent in
+ * full, it compares the `run_id` first. (Redis 7.0 and newer; before, scripts were kept in snapshots.)
+ *
+ * A lease is a string `hf1 <owner> <fence> <state> <granted, µs> <label>` that expires; state h: held, r: asked back, k: kept by
+ * nobody (its owner is `%`). Numbers stay text: those of Lua are exact only up to 2^53, and its text of a large one is
+ * not even a number. The common way through a script makes no functions and asks for nothing that it may not need: at one
+ * question at a time, the script is what the server's time goes to.
+ *
+ * Answers: `e COMMAND message` refused, `f` the key holds something else, `c` the counter does.
+ */
+
+/** Compares decimal texts without leading zeros; adds a small number to one. */
+const NUMBERS = `
+local function greater(a, b) return #a > #b or (#a == #b and a > b) end
+local function plus(text, n)
+  if #text <= 15 then return string.format('%.0f', tonumber(text) + n) end
+  local head, sum = string.sub(text, 1, -16), tonumber(string.sub(text, -15)) + n
+  if sum < 1e15 then return head .. string.format('%015.0f', sum) end
+  return plus(head, 1) .. string.format('%015.0f', sum - 1e15)
+end
+`
+
+/** What is answered in place of a value that could not be read. */
+const UNREADABLE = `
+local function unreadable(value, foreign)
+  if string.find(value.err, 'WRONGTYPE', 1, true) then return foreign end
+  return 'e GET ' .. value.err
+end
+`
+
+/**
+ * KEYS: the counter, the run_id under which it was created, then the leases. Per item owner, how long the server keeps it (ms), the
+ * server's time after which it is too late (µs), the floor of the fence, the label. `g fence`, `h pttl label`, `l time` (too late).
+ */
+const ACQUIRE = `
+${NUMBERS}
+local now, counter, reserved
+for i = 3, #KEYS do
+  local key, a, answer = KEYS[i], i * 5 - 13, nil
+  local owner, value = ARGV[a], call('GET', key)
+  if not value then
+    if not now then
+      local time = call('TIME')
+      if time.err then answer = 'e TIME ' .. time.err else now = time[1] .. string.sub('00000' .. time[2], -6) end
+    end
+    local fence = now
+    if not answer and greater(now, ARGV[a + 2]) then answer = 'l ' .. now end
+    if not answer then
+      if greater(ARGV[a + 3], fence) then fence = ARGV[a + 3] end
+      if counter and not greater(fence, counter) then fence = plus(counter, 1) end
+      -- Before the lease, and for all that may follow in this call: a fence is never given twice.
+      if not counter or greater(fence, reserved) then
+        reserved = i < #KEYS and plus(fence, #KEYS - i) or fence
+        local before = call('SET', KEYS[1], reserved, 'GET')
+        if not before then
+          before = call('SET', KEYS[2], RUN_ID)
+          if before.err then answer = 'e SET ' .. before.err end
+        elseif before.err then
+          answer = string.find(before.err, 'WRONGTYPE', 1, true) and 'c' or 'e SET ' .. before.err
+        elseif not string.find(before, '^%d+$') then
+          call('SET', KEYS[1], before)
+          answer = 'c'
+        elseif not counter and not greater(fence, before) then
+          fence = plus(before, 1)
+          reserved = plus(fence, #KEYS - i)
+          before = call('SET', KEYS[1], reserved)
+          if before.err then answer = 'e SET ' .. before.err end
+        end
+      end
+    end
+    if not answer then
+      counter = fence
+      local reply = call('SET', key, 'hf1 ' .. owner .. ' ' .. fence .. ' h ' .. now .. ' ' .. ARGV[a + 4], 'PX', ARGV[a + 1])
+      answer = reply.err and 'e SET ' .. reply.err or 'g ' .. fence
+    end
+  elseif value.err then
+    answer = string.find(value.err, 'WRONGTYPE', 1, true) and 'f' or 'e GET ' .. value.err
+  else
+    local holder, fence, state, since, label = string.match(value, '^hf1 (%S+) (%d+) (%a) (%d+) (.*)$')
+    local left = call('PTTL', key)
+    if not holder then answer = 'f'
+    elseif type(left) == 'table' then answer = 'e PTTL ' .. left.err
+    elseif holder == owner and state == 'h' then
+      -- Asked again by the same owner: its time restored, never cut, and its fence as it was.
+      local px = left > tonumber(ARGV[a + 1]) and left or ARGV[a + 1]
+      local reply = call('SET', key, 'hf1 ' .. owner .. ' ' .. fence .. ' h ' .. since .. ' ' .. ARGV[a + 4], 'PX', px)
+      answer = reply.err and 'e SET ' .. reply.err or 'g ' .. fence
+    else answer = 'h ' .. left .. ' ' .. label
+    end
+  end
+  answers[i - 1] = answer
+end
+return answers
+`
+
+/** KEYS as above. Per item owner, fence, ms to keep, floor. `y`, or why it is lost: `m` missing, `t` taken, `r` revoked. */
+const RENEW = `
+${NUMBERS}
+${UNREADABLE}
+local function raise(floor)
+  local counter = call('GET', KEYS[1])
+  if counter and counter.err then return unreadable(counter, 'c') end
+  if counter and not string.find(counter, '^%d+$') then return 'c' end
+  if counter and not greater(floor, counter) then return end
+  local reply = call('SET', KEYS[1], floor)
+  if not reply.err and not counter then reply = call('SET', KEYS[2], RUN_ID) end
+  return reply.err and 'e SET ' .. reply.err
+end
+local function renew(key, owner, fence, px, floor)
+  local value = call('GET', key)
+  if not value then return 'm' end
+  if value.err then return unreadable(value, 'f') end
+  local holder, its, state = string.match(value, '^hf1 (%S+) (%d+) (%a) %d+ ')
+  if not holder then return 'f' end
+  if state == 'k' then return 'm' end
+  if holder ~= owner or its ~= fence then return 't' end
+  if state == 'r' then return 'r' end
+  local left = call('PTTL', key)
+  if type(left) == 'table' then return 'e PTTL ' .. left.err end
+  if left < tonumber(px) then
+    local reply = call('PEXPIRE', key, px)
+    if type(reply) == 'table' then return 'e PEXPIRE ' .. reply.err end
+  end
+  return floor ~= '0' and raise(floor) or 'y'
+end
+for i = 3, #KEYS do
+  local a = i * 4 - 10
+  answers[i - 1] = renew(KEYS[i], ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
+end
+return answers
+`
+
+/** KEYS: the leases. Per item owner, ms to keep it taken. `y` released, `n` not this owner's. */
+const RELEASE = `
+for i = 1, #KEYS do
+  local key, start = KEYS[i], 'hf1 ' .. ARGV[i * 2] .. ' '
+  local value, answer = call('GET', key), 'n'
+  if value and value.err then
+    if not string.find(value.err, 'WRONGTYPE', 1, true) then answer = 'e GET ' .. value.err end
+  elseif value and string.sub(value, 1, #start) == start then
+    local keep, command, reply = ARGV[i * 2 + 1], 'DEL', nil
+    if keep == '0' then
+      reply = call('DEL', key)
+    else
+      local fence, since, label = string.match(value, '^(%d+) %a (%d+) (.*)$', #start + 1)
+      command, reply = 'SET', call('SET', key, 'hf1 % ' .. fence .. ' k ' .. since .. ' ' .. label, 'PX', keep)
+    end
+    if type(reply) == 'table' and reply.err then answer = 'e ' .. command .. ' ' .. reply.err
+    else
+      answer = 'y'
+      call('PUBLISH', key, '')
+    end
+  end
+  answers[i + 1] = answer
+end
+return answers
+`
+
+/** KEYS: one lease. Arguments: force (0 or 1), the channel of revocations. `d` freed, `r` refusing from now on, `n` nobody. */
+const REVOKE = `
+${UNREADABLE}
+local function revoke(key, force, channel)
+  local value = call('GET', key)
+  if not value then return 'n' end
+  if value.err then return unreadable(value, 'f') end
+  local start, state, rest = string.match(value, '^(hf1 %S+ %d+ )(%a)( %d+ .*)$')
+  if not start then return 'f' end
+  local command, reply = 'DEL', nil
+  if force == '1' then reply = call('DEL', key)
+  elseif state == 'h' then command, reply = 'SET', call('SET', key, start .. 'r' .. rest, 'KEEPTTL')
+  end
+  if type(reply) == 'table' and reply.err then return 'e ' .. command .. ' ' .. reply.err end
+  call('PUBLISH', channel, key)
+  if force == '1' then call('PUBLISH', key, '') end
+  return force == '1' and 'd' or 'r'
+end
+answers[2] = revoke(KEYS[1], ARGV[2], ARGV[3])
+return answers
+`
+
+/** KEYS: leases. `v pttl time value`, `n` where there is none. */
+const LOOK = `
+${UNREADABLE}
+local time = call('TIME')
+for i = 1, #KEYS do
+  local value, left = call('GET', KEYS[i]), call('PTTL', KEYS[i])
+  if time.err then answers[i + 1] = 'e TIME ' .. time.err
+  elseif not value then answers[i + 1] = 'n'
+  elseif value.err then answers[i + 1] = unreadable(value, 'f')
+  elseif type(left) == 'table' then answers[i + 1] = 'e PTTL ' .. left.err
+  else answers[i + 1] = 'v ' .. left .. ' ' .. time[1] .. string.sub('00000' .. time[2], -6) .. ' ' .. value
+  end
+end
+return answers
+`
+
+const BODIES = { acquire: ACQUIRE, renew: RENEW, release: RELEASE, revoke: REVOKE, look: LOOK }
+
+export type StepName = keyof typeof BODIES
+
+/**
+ * The whole text of a step for one server life. ARGV[1] is `1` where the script was sent in full: then the server's own
+ * `run_id` decides, and another one answers `? run_id`, with nothing done. Else the first answer is `ok`.
+ */
+export const scriptText = (step: StepName, runId: string): string => `-- holdfast 1
+local RUN_ID, call, answers = '${runId}', redis.pcall, { 'ok' }
+if ARGV[1] == '1' then
+  local info = call('INFO', 'server')
+  if type(info) == 'table' then return { 'e INFO ' .. info.err } end
+  local id = string.match(info, 'run_id:(%x+)')
+  if id ~= RUN_ID then return { '? ' .. tostring(id) } end
+end
+${BODIES[step]}`

@@ -1,0 +1,248 @@
+/** What is asked of a server on every new connection, before anything else, and what follows from the answers. */
+import type { Environment } from '../../environment.js'
+import { StoreError, StoreUnsafeError } from '../../errors.js'
+import type { Finding } from '../../store.js'
+import type { Counter } from './keys.js'
+import type { Settings } from './options.js'
+import { codeOf, deniedText, listOf, textOf } from './replies.js'
+
+/** One server process, from its start to its end. */
+export interface ServerLife {
+  readonly runId: string
+  readonly version: string
+  /** Why it must not grant at all. */
+  readonly refusal: StoreUnsafeError | null
+  /** From when it may grant, by our clock, and why not before. */
+  readonly readyAt: number
+  readonly why: string
+  /** Its leases and its counter outlive a crash of the server. */
+  readonly durable: boolean
+  /** Server time in µs minus our clock in ms x 1000; at most one round trip too large. */
+  readonly aheadUs: number
+  readonly serverTimeMs: number
+  readonly findings: readonly Finding[]
+}
+
+export type Ask = (...args: string[]) => Promise<unknown>
+
+/** Uptime is counted in whole seconds at both ends. */
+const UPTIME_STEP_MS = 1_000
+/** Wall clocks further apart than this make an uptime worthless: it is measured by the server's. */
+const CLOCKS_APART_MS = 5_000
+const UPTIME_TOLERANCE_MS = 2_000
+const REMEMBERED = 16
+
+interface Sighting {
+  readonly at: number
+  readonly uptimeMs: number
+}
+
+/** When we first saw each server life, by our own clock: what we have watched long enough needs no uptime. */
+export class Sightings {
+  readonly #seen = new Map<string, Sighting>()
+
+  first(runId: string, now: Sighting): Sighting {
+    const known = this.#seen.get(runId)
+    if (known) return known
+    if (this.#seen.size >= REMEMBERED) this.#seen.delete(this.#seen.keys().next().value as string)
+    this.#seen.set(runId, now)
+    return now
+  }
+}
+
+export async function inspectServer(
+  ask: Ask,
+  place: string,
+  counter: Counter,
+  settings: Settings,
+  sightings: Sightings,
+): Promise<ServerLife> {
+  const { clock } = settings.environment
+  const sentAt = clock.now()
+  // One round trip. CONFIG is often forbidden, which is an answer too; a counter of the wrong type is the steps' matter.
+  const [infoReply, timeReply, config, value, born] = await Promise.all([
+    ask('INFO').then(textOf, (error) => refusedRight(error, 'INFO', place)),
+    ask('TIME').then(listOf, (error) => refusedRight(error, 'TIME', place)),
+    ask('CONFIG', 'GET', '*append*').then(pairs, answeredNo),
+    ask('GET', counter.value).then(textOrNull, answeredNo),
+    ask('GET', counter.born).then(textOrNull, answeredNo),
+  ])
+  const info = fields(infoReply)
+  const runId = info.get('run_id')
+  if (runId === undefined || !/^[0-9a-f]+$/.test(runId))
+    throw new StoreError(`${place} answers INFO without a run_id: is it Redis?`, 'none')
+  if (info.get('loading') === '1') throw new StoreError(`${place} is still loading its data`, 'none')
+
+  const timeUs = Number(textOf(timeReply[0])) * 1e6 + Number(textOf(timeReply[1]))
+  const facts: Facts = {
+    place,
+    info,
+    config,
+    sentAt,
+    serverTimeMs: timeUs / 1000,
+    apartMs: timeUs / 1000 - settings.environment.clock.wall(),
+    uptimeMs: Number(info.get('uptime_in_seconds') ?? -1) * 1000,
+    survived: value !== null && born !== null && born !== runId,
+  }
+  const durable = writesEverything(facts)
+  const { readyAt, why } = readiness(
+    facts,
+    durable,
+    settings,
+    sightings.first(runId, { at: sentAt, uptimeMs: facts.uptimeMs }),
+  )
+  return {
+    runId,
+    version: info.get('redis_version') ?? 'unknown',
+    refusal: refusalOf(facts, settings),
+    readyAt,
+    why,
+    durable,
+    aheadUs: timeUs - sentAt * 1000,
+    serverTimeMs: facts.serverTimeMs,
+    findings: findingsOf(facts, durable, settings, readyAt, settings.environment),
+  }
+}
+
+interface Facts {
+  readonly place: string
+  readonly info: ReadonlyMap<string, string>
+  /** `null` where CONFIG is forbidden. */
+  readonly config: ReadonlyMap<string, string> | null
+  readonly sentAt: number
+  readonly serverTimeMs: number
+  /** Its wall clock minus ours. */
+  readonly apartMs: number
+  readonly uptimeMs: number
+  /** The counter of fences is older than this life of the server: what it had written is there again. */
+  readonly survived: boolean
+}
+
+/** An acknowledged write is on disk. `everysec` is not enough: with a slow disk it forgets acknowledged writes in a crash. */
+function writesEverything({ info, config }: Facts): boolean {
+  return (
+    info.get('aof_enabled') === '1' &&
+    config?.get('appendonly') === 'yes' &&
+    config.get('appendfsync') === 'always' &&
+    config.get('no-appendfsync-on-rewrite') === 'no'
+  )
+}
+
+/**
+ * Delayed restart: a server that may have forgotten leases grants nothing until every one of them must have ended.
+ * (Redlock, redis.io "Distributed Locks", "Performance, crash recovery and fsync".)
+ */
+function readiness(facts: Facts, durable: boolean, { maxTtlMs, trustRestart }: Settings, first: Sighting) {
+  const neededMs = maxTtlMs + UPTIME_STEP_MS
+  const watchedAt = first.at + neededMs
+  if (trustRestart || (durable && facts.survived)) return { readyAt: Number.NEGATIVE_INFINITY, why: '' }
+
+  const { uptimeMs, apartMs, sentAt } = facts
+  const grewUnlike = Math.abs(uptimeMs - first.uptimeMs - (sentAt - first.at)) > UPTIME_TOLERANCE_MS
+  const doubt =
+    uptimeMs < 0 || grewUnlike
+      ? 'its clock was moved'
+      : Math.abs(apartMs) > CLOCKS_APART_MS
+        ? `its clock is ${Math.round(Math.abs(apartMs) / 1000)} s ${apartMs < 0 ? 'behind' : 'ahead of'} ours`
+        : null
+  const readyAt = doubt === null ? Math.min(watchedAt, sentAt + neededMs - uptimeMs) : watchedAt
+  const memory = durable
+    ? 'whether it still has its leases is not sure: it has no counter from before'
+    : persistenceOf(facts)
+  const age =
+    doubt === null ? `it started ${Math.round(uptimeMs / 1000)} s ago` : `when it started is not sure (${doubt})`
+  const why =
+    `${age}, and ${memory}; it grants once every lease from before must have ended (maxTtlMs ${maxTtlMs}). ` +
+    `No wait with appendonly yes and appendfsync always, or, for development only, with trustRestart (--trust-restart)`
+  return { readyAt, why }
+}
+
+function persistenceOf({ info, config }: Facts): string {
+  if (info.get('aof_enabled') !== '1') return 'it keeps no log of its writes (appendonly no)'
+  if (config === null) return 'its user may not ask how it saves (CONFIG GET)'
+  return `its log may lack the last writes (appendfsync ${config.get('appendfsync')}, no-appendfsync-on-rewrite ${config.get('no-appendfsync-on-rewrite')})`
+}
+
+function refusalOf({ info, place }: Facts, { allowEviction }: Settings): StoreUnsafeError | null {
+  const role = info.get('role')
+  if (role !== undefined && role !== 'master') {
+    const master = info.has('master_host') ? ` of ${info.get('master_host')}:${info.get('master_port')}` : ''
+    return new StoreUnsafeError(
+      `${place} is a replica${master} (INFO: role:${role}), and only a master may grant; give the master's address`,
+    )
+  }
+  if (info.get('cluster_enabled') === '1') {
+    return new StoreUnsafeError(
+      `${place} is a node of a Redis Cluster (INFO: cluster_enabled:1), which this store cannot use yet`,
+    )
+  }
+  const policy = info.get('maxmemory_policy')
+  if (policy !== undefined && policy !== 'noeviction' && !allowEviction) {
+    return new StoreUnsafeError(
+      `${place} may evict leases before their time (INFO: maxmemory_policy:${policy}); set maxmemory-policy noeviction, ` +
+        'use a server of its own for leases, or take the risk with allowEviction',
+    )
+  }
+  return null
+}
+
+function findingsOf(
+  facts: Facts,
+  durable: boolean,
+  settings: Settings,
+  readyAt: number,
+  { clock }: Environment,
+): Finding[] {
+  const { info, place, apartMs, config } = facts
+  const findings: Finding[] = []
+  const add = (level: Finding['level'], message: string) => findings.push({ level, message: `${place}: ${message}` })
+  const refusal = refusalOf(facts, settings)
+  if (refusal) findings.push({ level: 'unsafe', message: refusal.message })
+  if (!durable)
+    add(
+      'info',
+      `${config === null ? 'CONFIG GET is forbidden, so it counts as volatile' : persistenceOf(facts)}: after each restart it grants nothing for ${settings.maxTtlMs + UPTIME_STEP_MS} ms`,
+    )
+  if (settings.trustRestart)
+    add('warning', 'trustRestart is set: after a restart that lost leases, a holder from before may still be at work')
+  else if (readyAt > clock.now()) add('warning', `not ready for another ${Math.ceil(readyAt - clock.now())} ms`)
+  if (settings.allowEviction && info.get('maxmemory_policy') !== 'noeviction')
+    add(
+      'warning',
+      `allowEviction is set, and its policy is ${info.get('maxmemory_policy')}: a lease may be evicted while it is held`,
+    )
+  if (!info.has('maxmemory_policy')) add('warning', 'its eviction policy cannot be seen')
+  if (Math.abs(apartMs) > CLOCKS_APART_MS)
+    add('warning', `its clock and ours are ${Math.round(Math.abs(apartMs))} ms apart; keep both with NTP`)
+  if (Number(info.get('connected_slaves') ?? 0) > 0)
+    add('warning', 'it has replicas: a failover to one may lose leases (use the fence)')
+  return findings
+}
+
+function fields(text: string): Map<string, string> {
+  return new Map(
+    text.split(/\r?\n/).flatMap((line) => {
+      const colon = line.indexOf(':')
+      return colon > 0 && !line.startsWith('#') ? [[line.slice(0, colon), line.slice(colon + 1)] as const] : []
+    }),
+  )
+}
+
+const textOrNull = (reply: unknown): string | null => (reply === null ? null : textOf(reply))
+
+function pairs(reply: unknown): Map<string, string> {
+  const flat = listOf(reply).map(textOf)
+  return new Map(flat.flatMap((name, i) => (i % 2 === 0 ? [[name, flat[i + 1] ?? ''] as const] : [])))
+}
+
+/** The server's own "no" is an answer here; a broken connection is not. */
+function answeredNo(error: unknown): null {
+  if (codeOf(error) === null || codeOf(error) === 'LOADING' || codeOf(error) === 'BUSY') throw error
+  return null
+}
+
+function refusedRight(error: unknown, command: string, place: string): never {
+  if (codeOf(error) === 'NOPERM')
+    throw new StoreError(`${place}: ${deniedText(command, String((error as Error).message))}`, 'none')
+  throw error
+}
