@@ -11,7 +11,7 @@
  * not even a number. The common way through a script makes no functions and asks for nothing that it may not need: at one
  * question at a time, the script is what the server's time goes to.
  *
- * Answers: `e COMMAND message` refused, `f` the key holds something else, `c` the counter does.
+ * The reply is one text, a line for `ok` and for each item. Answers: `e COMMAND message` refused, `f` the key holds something else, `c` the counter does.
  */
 
 /** Compares decimal texts without leading zeros; adds a small number to one. */
@@ -41,7 +41,7 @@ const ACQUIRE = `
 ${NUMBERS}
 if verify then
   local reply = call('SET', KEYS[n + 2], RUN_ID, 'NX')
-  if reply and reply.err then return { 'e SET ' .. reply.err } end
+  if reply and reply.err then return 'e SET ' .. reply.err end
 end
 local now, counter, reserved
 for i = 1, n do
@@ -85,7 +85,7 @@ for i = 1, n do
   elseif value.err then
     answer = string.find(value.err, 'WRONGTYPE', 1, true) and 'f' or 'e GET ' .. value.err
   else
-    local holder, fence, state, since, its = string.match(value, '^hf1 (%S+) (%d+) (%a) (%d+) (.*)$')
+    local holder, fence, state, since, its = string.match(value, '^hf1 (%S+) (%d+) (%a) (%d+) ([^\\n]*)$')
     local left = call('PTTL', key)
     if not holder then answer = 'f'
     elseif type(left) == 'table' then answer = 'e PTTL ' .. left.err
@@ -99,7 +99,7 @@ for i = 1, n do
   end
   answers[i + 1] = answer
 end
-return answers
+return table.concat(answers, '\\n')
 `
 
 /** KEYS as above. Per item: owner, fence, ms to keep, floor. `y`, or why it is lost: `m` missing, `t` taken, `r` revoked. */
@@ -134,7 +134,7 @@ end
 for i = 1, n do
   answers[i + 1] = renew(KEYS[i + 1], string.match(ARGV[i], '^(%S+) (%d+) (%d+) (%d+)$'))
 end
-return answers
+return table.concat(answers, '\\n')
 `
 
 /** KEYS: the leases. Per item: owner, ms to keep it taken. `y` released, `n` not this owner's. */
@@ -161,7 +161,7 @@ for i = 1, #KEYS do
   end
   answers[i + 1] = answer
 end
-return answers
+return table.concat(answers, '\\n')
 `
 
 /** KEYS: leases. Per item: force (0 or 1), the channel of revocations. `d` freed, `r` refusing from now on, `n` nobody. */
@@ -185,7 +185,7 @@ end
 for i = 1, #KEYS do
   answers[i + 1] = revoke(KEYS[i], string.match(ARGV[i], '^(%d) (.*)$'))
 end
-return answers
+return table.concat(answers, '\\n')
 `
 
 /** KEYS: leases. `v pttl time value`, `n` where there is none. */
@@ -198,10 +198,11 @@ for i = 1, #KEYS do
   elseif not value then answers[i + 1] = 'n'
   elseif value.err then answers[i + 1] = unreadable(value, 'f')
   elseif type(left) == 'table' then answers[i + 1] = 'e PTTL ' .. left.err
+  elseif string.find(value, '\\n', 1, true) then answers[i + 1] = 'f'
   else answers[i + 1] = 'v ' .. left .. ' ' .. time[1] .. string.sub('00000' .. time[2], -6) .. ' ' .. value
   end
 end
-return answers
+return table.concat(answers, '\\n')
 `
 
 const BODIES = { acquire: ACQUIRE, renew: RENEW, release: RELEASE, revoke: REVOKE, look: LOOK }
@@ -218,8 +219,8 @@ local verify = ARGV[n] == 'verify'
 if verify then
   n = n - 1
   local info = call('INFO', 'server')
-  if type(info) == 'table' then return { 'e INFO ' .. info.err } end
+  if type(info) == 'table' then return 'e INFO ' .. info.err end
   local id = string.match(info, 'run_id:(%x+)')
-  if id ~= RUN_ID then return { '? ' .. tostring(id) } end
+  if id ~= RUN_ID then return '? ' .. tostring(id) end
 end
 ${BODIES[step]}`

@@ -4,7 +4,7 @@ import { StoreError } from '../../errors.js'
 import type { Connection } from './connection.js'
 import { cancelled } from './connections.js'
 import type { Counter } from './keys.js'
-import { itemError, listOf, nonsense, textOf } from './replies.js'
+import { itemError, nonsense, textOf } from './replies.js'
 import { type StepName, scriptText } from './scripts.js'
 
 /** The most that one script does, so that it keeps the server from others for well under a millisecond. */
@@ -179,7 +179,7 @@ function refused(connection: Connection, answer: string): StoreError {
 
 function deliver(connection: Connection, items: readonly Item[], reply: unknown): void {
   try {
-    const [first, ...answers] = listOf(reply).map(textOf)
+    const [first, ...answers] = textOf(reply).split('\n')
     if (first?.startsWith('? ')) {
       const error = new OtherLifeError(`${connection.place} was restarted behind this connection (by a proxy?)`, 'none')
       connection.end(error)
