@@ -1,7 +1,7 @@
 import type { Clock } from '../../environment.js'
 import { StoreError } from '../../errors.js'
 import type { RedisClient, Wire } from './client.js'
-import { codeOf, storeError, withoutSecrets } from './replies.js'
+import { codeOf, messageOf, storeError, withoutSecrets } from './replies.js'
 import type { ServerLife } from './server-life.js'
 
 /** Who gives up sooner says nothing about the connection: a caller may cancel at any time. */
@@ -184,11 +184,4 @@ export class Connection {
     for (const { stallsAt } of this.#pending) return this.#clock.now() >= stallsAt
     return false
   }
-}
-
-const messageOf = (error: unknown): string => {
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
-  const message = error instanceof Error ? error.message : String(error)
-  // The libraries ask for a report to their authors.
-  return /^(?:Unknown RESP type|Protocol error)/.test(message) ? 'what answers there is no Redis' : message
 }

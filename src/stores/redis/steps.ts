@@ -137,11 +137,10 @@ export class Steps {
   #command(step: StepName, runId: string, items: readonly Item[], whole: boolean): string[] {
     const { text, sha } = this.#script(runId, step)
     const counts = step === 'acquire' || step === 'renew'
-    const keys = items.length + (counts ? (whole ? 2 : 1) : 0)
+    const keys = items.length + (counts ? 1 : 0)
     const command = [whole ? 'EVAL' : 'EVALSHA', whole ? text : sha, String(keys)]
     if (counts) command.push(this.#counter.value)
     for (const { key } of items) command.push(key)
-    if (counts && whole) command.push(this.#counter.born)
     for (const { arg } of items) if (arg !== undefined) command.push(arg)
     if (whole) command.push('verify')
     return command
