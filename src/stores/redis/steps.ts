@@ -11,9 +11,6 @@ import { type StepName, scriptText } from './scripts.js'
 const MAX_ITEMS = 64
 const REMEMBERED_LIVES = 4
 
-/** What an earlier server life was asked for; its successor did nothing, and must be looked at first. */
-export class OtherLifeError extends StoreError {}
-
 /** One question about one key. Listens to its own signal. */
 class Item {
   readonly key: string
@@ -88,7 +85,7 @@ export class Steps {
 
   /**
    * The script's answer for one key.
-   * @throws StoreError; {@link OtherLifeError} when the server was restarted behind this connection.
+   * @throws StoreError; OtherLifeError when the server was restarted behind this connection.
    */
   ask(connection: Connection, step: StepName, key: string, args: readonly string[], asked: Asked): Promise<string> {
     if (asked.signal.aborted) return Promise.reject(cancelled(asked.signal))
@@ -124,15 +121,15 @@ export class Steps {
         if (connection.ended)
           throw new StoreError(`${connection.place}: the connection ended before it was asked`, 'none')
         for (const item of items) item.sent = true
-        reply = await connection.send(this.#command('EVALSHA', script.sha, step, items), patienceMs)
+        reply = await connection.send(this.#command(connection, 'EVALSHA', script.sha, step, items), patienceMs)
       } catch (error) {
         if (!isUnknownScript(error)) throw error
-        // The first time in this server life, or another life: the script looks which.
+        // The first time in this server life, or another life.
         for (const item of items) item.sent = false
         items = items.filter(({ signal }) => !signal.aborted)
         if (items.length === 0) return
         for (const item of items) item.sent = true
-        reply = await connection.send(this.#command('EVAL', script.text, step, items), patienceMs)
+        reply = await connection.send(this.#command(connection, 'EVAL', script.text, step, items), patienceMs)
       }
       deliver(connection, items, listOf(reply).map(textOf))
     } catch (error) {
@@ -140,10 +137,10 @@ export class Steps {
     }
   }
 
-  #command(command: 'EVALSHA' | 'EVAL', script: string, step: StepName, items: readonly Item[]): string[] {
+  #command({ mark }: Connection, command: string, script: string, step: StepName, items: readonly Item[]): string[] {
     const keys = items.map(({ key }) => key)
     if (step === 'acquire' || step === 'renew') keys.unshift(this.#counter.value, this.#counter.born)
-    const args = [command, script, String(keys.length), ...keys, command === 'EVAL' ? '1' : '0']
+    const args = [command, script, String(keys.length), ...keys, mark]
     for (const item of items) args.push(...item.args)
     return args
   }
@@ -171,15 +168,18 @@ const isUnknownScript = (error: unknown): boolean =>
 function deliver(connection: Connection, items: readonly Item[], answers: readonly string[]): void {
   const [first = '', ...rest] = answers
   if (first.startsWith('? ')) {
-    const error = new OtherLifeError(`${connection.place} was restarted behind this connection (by a proxy?)`, 'none')
-    connection.end(error)
+    const error = connection.replaced()
     for (const item of items) item.reject(error)
     return
   }
   if (first.startsWith('e ')) throw itemError(first, connection.place)
-  if (first !== 'ok' || rest.length !== items.length) throw nonsense(answers.join(' '))
+  const isOk = first === 'ok' || first.startsWith('ok ')
+  if (!isOk || rest.length !== items.length) throw nonsense(answers.join(' '))
+  if (first !== 'ok') connection.mark = first.slice(3)
   for (const [i, item] of items.entries()) {
     const answer = rest[i] as string
+    // It is no master any more: look at it anew before it is asked again.
+    if (/^e \S+ -?READONLY /.test(answer)) connection.retire()
     if (answer.startsWith('e ')) item.reject(itemError(answer, connection.place))
     else item.resolve(answer)
   }
