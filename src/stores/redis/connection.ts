@@ -72,6 +72,7 @@ export class Connection {
 
   set life(life: ServerLife) {
     this.#life = life
+    this.#wire.shorten?.()
     this.aheadUs = life.aheadUs
   }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { turn } from '../../environment.js'
 import { StoreError } from '../../errors.js'
+import type { Cancellation } from '../../store.js'
 import type { Connection } from './connection.js'
 import { cancelled } from './connections.js'
 import type { Counter } from './keys.js'
@@ -18,7 +19,7 @@ export class OtherLifeError extends StoreError {}
 class Item {
   readonly key: string
   readonly arg: string | undefined
-  readonly signal: AbortSignal
+  readonly signal: Cancellation
   readonly patienceMs: number
   readonly #connection: Connection
   readonly #resolve: (answer: string) => void
@@ -40,20 +41,20 @@ class Item {
     this.patienceMs = patienceMs
     this.#resolve = resolve
     this.#reject = reject
-    signal.addEventListener('abort', this)
+    signal.addEventListener('abort', this.#onAbort)
   }
 
   resolve(answer: string): void {
-    this.signal.removeEventListener('abort', this)
+    this.signal.removeEventListener('abort', this.#onAbort)
     this.#resolve(answer)
   }
 
   reject(error: unknown): void {
-    this.signal.removeEventListener('abort', this)
+    this.signal.removeEventListener('abort', this.#onAbort)
     this.#reject(error)
   }
 
-  handleEvent(): void {
+  readonly #onAbort = (): void => {
     if (!this.sent) return this.reject(cancelled(this.signal))
     this.#connection.givenUp()
     this.reject(new StoreError('cancelled on its way', 'unknown', { cause: this.signal.reason }))
@@ -61,7 +62,7 @@ class Item {
 }
 
 export interface Asked {
-  readonly signal: AbortSignal
+  readonly signal: Cancellation
   /** Without an answer for longer, others are better asked on another connection. */
   readonly patienceMs: number
   /**
