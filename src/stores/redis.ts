@@ -19,13 +19,13 @@ import type {
 } from '../store.js'
 import { heldBy, holdingIn } from './redis/answers.js'
 import { clientOf, type RedisClient, type RedisClientLike } from './redis/client.js'
-import type { Connection } from './redis/connection.js'
+import { type Connection, OtherLifeError } from './redis/connection.js'
 import { Connections } from './redis/connections.js'
 import { Hints } from './redis/hints.js'
 import { KeySpace, labelField, ownerField } from './redis/keys.js'
 import { checked, MAX_TTL_MS, type RedisOptions, type Settings } from './redis/options.js'
 import { listOf, nonsense, textOf } from './redis/replies.js'
-import { OtherLifeError, Steps } from './redis/steps.js'
+import { Steps } from './redis/steps.js'
 
 export type { RedisClientLike } from './redis/client.js'
 export type { RedisOptions } from './redis/options.js'
@@ -212,7 +212,10 @@ class RedisStore implements Store {
     const { ttlMs, lockDelayMs, minHoldMs, fenceFloor } = claim
     const lease = this.#keys.lease(claim.key)
     const { refusal, readyAt, why } = connection.life
-    if (refusal) throw refusal
+    if (refusal) {
+      connection.age()
+      throw refusal
+    }
     const startedAt = clock.now()
     if (startedAt < readyAt) return { kind: 'not-ready', why, retryAfterMs: Math.ceil(readyAt - startedAt) }
     for (let attempt = 0; ; attempt++) {

@@ -42,6 +42,10 @@ export function withoutSecrets(error: unknown): Error {
   return code === undefined ? bare : Object.assign(bare, { code })
 }
 
+/** Nothing was done, since nobody is logged in: long commands are cut short before that is said. */
+export const isLoggedOut = (error: unknown): boolean =>
+  codeOf(error) === 'NOAUTH' || (error instanceof Error && error.message.includes('Protocol error: unauthenticated'))
+
 const HINTS: Readonly<Record<string, string>> = {
   LOADING: 'it is still loading its data',
   BUSY: 'a script of somebody keeps it busy',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { turn } from '../../environment.js'
 import { StoreError } from '../../errors.js'
 import type { Cancellation } from '../../store.js'
-import type { Connection } from './connection.js'
+import { type Connection, UNKNOWN_MARK } from './connection.js'
 import { cancelled } from './connections.js'
 import type { Counter } from './keys.js'
 import { itemError, nonsense, textOf } from './replies.js'
@@ -11,9 +11,6 @@ import { type StepName, scriptText } from './scripts.js'
 /** The most that one script does, so that it keeps the server from others for well under a millisecond. */
 const MAX_ITEMS = 64
 const REMEMBERED_LIVES = 4
-
-/** What an earlier server life was asked for; its successor did nothing, and must be looked at first. */
-export class OtherLifeError extends StoreError {}
 
 /** One question about one key. Listens to its own signal. */
 class Item {
@@ -89,7 +86,7 @@ export class Steps {
 
   /**
    * The script's answer for one key; `arg` is what the script's comment lists, with blanks between.
-   * @throws StoreError; {@link OtherLifeError} when the server was restarted behind this connection.
+   * @throws StoreError; OtherLifeError when the server was restarted behind this connection.
    */
   ask(connection: Connection, step: StepName, key: string, arg: string | undefined, asked: Asked): Promise<string> {
     if (asked.signal.aborted) return Promise.reject(cancelled(asked.signal))
@@ -114,7 +111,7 @@ export class Steps {
     else void turn().then(flush)
   }
 
-  /** `whole`: the text and not its hash, for the first time in this server life, or in another one: it looks which. */
+  /** `whole`: the text and not its hash, for the first time in this server life, or in another one. */
   #send(connection: Connection, step: StepName, gathered: readonly Item[], whole: boolean): void {
     const items = gathered.filter(({ signal }) => !signal.aborted)
     if (items.length === 0) return
@@ -124,7 +121,7 @@ export class Steps {
       patienceMs = Math.min(patienceMs, item.patienceMs)
     }
     connection.send(
-      this.#command(step, connection.life.runId, items, whole),
+      this.#command(connection, step, items, whole),
       patienceMs,
       (reply) => deliver(connection, items, reply),
       (error) => {
@@ -135,16 +132,17 @@ export class Steps {
     )
   }
 
-  #command(step: StepName, runId: string, items: readonly Item[], whole: boolean): string[] {
-    const { text, sha } = this.#script(runId, step)
+  #command(connection: Connection, step: StepName, items: readonly Item[], whole: boolean): string[] {
+    const { text, sha } = this.#script(connection.life.runId, step)
     const counts = step === 'acquire' || step === 'renew'
-    const keys = items.length + (counts ? (whole ? 2 : 1) : 0)
-    const command = [whole ? 'EVAL' : 'EVALSHA', whole ? text : sha, String(keys)]
-    if (counts) command.push(this.#counter.value)
-    for (const { key } of items) command.push(key)
-    if (counts && whole) command.push(this.#counter.born)
+    const { mark } = connection
+    const leases = items.map(({ key }) => key)
+    const keys = !counts
+      ? leases
+      : [this.#counter.value, ...leases, ...(mark === UNKNOWN_MARK ? [this.#counter.born] : [])]
+    const command = [whole ? 'EVAL' : 'EVALSHA', whole ? text : sha, String(keys.length), ...keys]
     for (const { arg } of items) if (arg !== undefined) command.push(arg)
-    if (whole) command.push('verify')
+    command.push(mark)
     return command
   }
 
@@ -181,13 +179,10 @@ function refused(connection: Connection, answer: string): StoreError {
 function deliver(connection: Connection, items: readonly Item[], reply: unknown): void {
   try {
     const [first, ...answers] = textOf(reply).split('\n')
-    if (first?.startsWith('? ')) {
-      const error = new OtherLifeError(`${connection.place} was restarted behind this connection (by a proxy?)`, 'none')
-      connection.end(error)
-      throw error
-    }
+    if (first?.startsWith('? ')) throw connection.replaced()
     if (first?.startsWith('e ')) throw refused(connection, first)
-    if (first !== 'ok' || answers.length !== items.length) throw nonsense(`${first} ${answers.join(' ')}`)
+    if (!first || !/^ok(?: |$)/.test(first) || answers.length !== items.length) throw nonsense(textOf(reply))
+    if (first !== 'ok') connection.mark = first.slice(3)
     for (const [i, item] of items.entries()) {
       const answer = answers[i] as string
       if (answer.startsWith('e ')) item.reject(refused(connection, answer))
