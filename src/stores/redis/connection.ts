@@ -185,8 +185,6 @@ export class Connection {
     if (this.#pending.size === 0) this.#wire.hold(true)
     this.#pending.add(sent)
     const refused = (error: unknown) => {
-      // It is no master any more: look at it anew before it is asked again.
-      if (codeOf(error) === 'READONLY') this.retire()
       if (!this.#settle(sent)) return
       // It was logged in once.
       failed(this.#life && isLoggedOut(error) ? this.replaced(error) : storeError(error, this.place))

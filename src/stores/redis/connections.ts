@@ -130,7 +130,8 @@ export class Connections {
 export const cancelled = (signal: Cancellation): StoreError =>
   new StoreError('cancelled before it was asked', 'none', { cause: signal.reason })
 
-function unlessAborted<T>(work: Promise<T>, signal: Cancellation): Promise<T> {
+/** Rejects with `none` when `signal` aborts first; the work goes on. */
+export function unlessAborted<T>(work: Promise<T>, signal: Cancellation): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(cancelled(signal))
     signal.addEventListener('abort', abort)
