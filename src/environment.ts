@@ -6,6 +6,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { uptime } from 'node:os'
 import { readStat } from './process-stat.js'
 import { randomBytes } from './random-bytes.js'
+import type { Cancellation } from './store.js'
 import { SuspendMeter } from './suspend-meter.js'
 
 export interface Timer {
@@ -60,7 +61,7 @@ export interface Environment {
 export function sleep(
   clock: Clock,
   ms: number,
-  options: { signal?: AbortSignal; keepAlive?: boolean } = {},
+  options: { signal?: Cancellation; keepAlive?: boolean } = {},
 ): Promise<void> {
   const { signal, keepAlive = false } = options
   return new Promise((resolve) => {
@@ -71,7 +72,7 @@ export function sleep(
       resolve()
     }
     const timer = clock.timer(ms, done, { keepAlive })
-    signal?.addEventListener('abort', done, { once: true })
+    signal?.addEventListener('abort', done)
   })
 }
 

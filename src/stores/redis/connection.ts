@@ -15,10 +15,13 @@ const LOOK_AGAIN_MS = 1_000
 /** What an earlier server life was asked for; its successor did nothing, and must be looked at first. */
 export class OtherLifeError extends StoreError {}
 
+/** No script has told its mark yet. */
+export const UNKNOWN_MARK = '-'
+
 interface Sent {
   readonly sentAt: number
   stallsAt: number
-  readonly reject: (error: StoreError) => void
+  readonly reject: (error: unknown) => void
 }
 
 /**
@@ -39,7 +42,7 @@ export class Connection {
   #retired = false
   #life: ServerLife | undefined
   /** By which scripts know that they run in the server life that was looked at; learnt from their first answer. */
-  mark = '-'
+  mark = UNKNOWN_MARK
   /** Server time in µs minus our clock in ms x 1000. Learnt anew when a step of the server's clock shows. */
   aheadUs = 0
 
@@ -82,6 +85,7 @@ export class Connection {
 
   set life(life: ServerLife) {
     this.#life = life
+    this.#wire.shorten?.()
     this.aheadUs = life.aheadUs
   }
 
@@ -99,17 +103,28 @@ export class Connection {
     return this.#ended === null && !this.#retired && !this.#isStalled()
   }
 
-  /** `patienceMs`: without an answer for longer than this, others are better asked on a new connection. */
-  send(args: string[], patienceMs: number): Promise<unknown> {
-    return this.#track(() => this.#wire.send(args), patienceMs)
+  /**
+   * Calls back once. `patienceMs`: without an answer for longer than this, others are better asked on a new connection.
+   * The error is a StoreError: `none` when it had ended before.
+   */
+  send(args: string[], patienceMs: number, answered: (reply: unknown) => void, failed: (error: unknown) => void): void {
+    this.#track(() => this.#wire.send(args), patienceMs, answered, failed)
+  }
+
+  request(args: string[], patienceMs: number): Promise<unknown> {
+    return new Promise((resolve, reject) => this.send(args, patienceMs, resolve, reject))
   }
 
   subscribe(channel: string, patienceMs: number): Promise<unknown> {
-    return this.#track(() => this.#wire.subscribe(channel), patienceMs)
+    return new Promise((resolve, reject) =>
+      this.#track(() => this.#wire.subscribe(channel), patienceMs, resolve, reject),
+    )
   }
 
   unsubscribe(channel: string, patienceMs: number): Promise<unknown> {
-    return this.#track(() => this.#wire.unsubscribe(channel), patienceMs)
+    return new Promise((resolve, reject) =>
+      this.#track(() => this.#wire.unsubscribe(channel), patienceMs, resolve, reject),
+    )
   }
 
   /** Nothing more is asked of it; it goes once all it was asked is answered, so that late grants still count. */
@@ -158,32 +173,39 @@ export class Connection {
     this.#onEnd()
   }
 
-  #track(ask: () => Promise<unknown>, patienceMs: number): Promise<unknown> {
-    if (this.#ended) return Promise.reject(this.#ended)
-    return new Promise((resolve, reject) => {
-      const sentAt = this.#clock.now()
-      const sent: Sent = { sentAt, stallsAt: sentAt + patienceMs, reject }
-      if (this.#pending.size === 0) this.#wire.hold(true)
-      this.#pending.add(sent)
-      const settled = () => {
-        const isFirst = this.#pending.delete(sent)
-        if (isFirst && this.#pending.size === 0) {
-          if (this.#retired) this.end(new Error('it was replaced'))
-          else this.#wire.hold(false)
-        }
-        return isFirst
-      }
-      const failed = (error: unknown) => {
-        if (!settled()) return
-        // It was logged in once.
-        reject(this.#life && isLoggedOut(error) ? this.replaced(error) : storeError(error, this.place))
-      }
-      try {
-        ask().then((reply) => settled() && resolve(reply), failed)
-      } catch (error) {
-        failed(error)
-      }
-    })
+  #track(
+    ask: () => Promise<unknown>,
+    patienceMs: number,
+    answered: (reply: unknown) => void,
+    failed: (error: unknown) => void,
+  ): void {
+    if (this.#ended) return failed(this.#ended)
+    const sentAt = this.#clock.now()
+    const sent: Sent = { sentAt, stallsAt: sentAt + patienceMs, reject: failed }
+    if (this.#pending.size === 0) this.#wire.hold(true)
+    this.#pending.add(sent)
+    const refused = (error: unknown) => {
+      if (!this.#settle(sent)) return
+      // It was logged in once.
+      failed(this.#life && isLoggedOut(error) ? this.replaced(error) : storeError(error, this.place))
+    }
+    try {
+      ask().then((reply) => {
+        if (this.#settle(sent)) answered(reply)
+      }, refused)
+    } catch (error) {
+      refused(error)
+    }
+  }
+
+  /** Whether it is settled now, and not before. */
+  #settle(sent: Sent): boolean {
+    if (!this.#pending.delete(sent)) return false
+    if (this.#pending.size === 0) {
+      if (this.#retired) this.end(new Error('it was replaced'))
+      else this.#wire.hold(false)
+    }
+    return true
   }
 
   #isStalled(): boolean {
