@@ -1,13 +1,22 @@
 import type { Clock } from '../../environment.js'
 import { StoreError } from '../../errors.js'
 import type { RedisClient, Wire } from './client.js'
-import { codeOf, messageOf, storeError, withoutSecrets } from './replies.js'
+import { isLoggedOut, messageOf, storeError, withoutSecrets } from './replies.js'
 import type { ServerLife } from './server-life.js'
 
 /** Who gives up sooner says nothing about the connection: a caller may cancel at any time. */
 const HASTE_MS = 50
 /** How long a replaced connection is kept for answers that may still count. */
 const LATE_MS = 30_000
+
+/** A server whose settings forbid it to grant is looked at anew this long after it was last. */
+const LOOK_AGAIN_MS = 1_000
+
+/** What an earlier server life was asked for; its successor did nothing, and must be looked at first. */
+export class OtherLifeError extends StoreError {}
+
+/** No script has told its mark yet. */
+export const UNKNOWN_MARK = '-'
 
 interface Sent {
   readonly sentAt: number
@@ -27,10 +36,13 @@ export class Connection {
   readonly #onEnd: () => void
   /** In the order of sending, which is the order of replies. */
   readonly #pending = new Set<Sent>()
+  readonly #madeAt: number
   #ended: StoreError | null = null
   #tellOpener: (error: StoreError) => void = () => {}
   #retired = false
   #life: ServerLife | undefined
+  /** By which scripts know that they run in the server life that was looked at; learnt from their first answer. */
+  mark = UNKNOWN_MARK
   /** Server time in µs minus our clock in ms x 1000. Learnt anew when a step of the server's clock shows. */
   aheadUs = 0
 
@@ -43,6 +55,7 @@ export class Connection {
   ) {
     this.place = client.place
     this.#clock = clock
+    this.#madeAt = clock.now()
     this.#onEnd = onEnd
     const { wire, ready } = client.connect({
       ended: (error) => this.end(error),
@@ -72,6 +85,7 @@ export class Connection {
 
   set life(life: ServerLife) {
     this.#life = life
+    this.#wire.shorten?.()
     this.aheadUs = life.aheadUs
   }
 
@@ -120,6 +134,20 @@ export class Connection {
     else this.#clock.timer(LATE_MS, () => this.end(new Error('it was replaced, and never answered')))
   }
 
+  /** What it says of the server may be out of date: somebody may have mended the server's settings. */
+  age(): void {
+    if (this.#clock.now() - this.#madeAt >= LOOK_AGAIN_MS) this.retire()
+  }
+
+  /** The server at its other end is not the one that was looked at. Ends it. */
+  replaced(cause?: unknown): OtherLifeError {
+    const error = new OtherLifeError(`${this.place} was restarted behind this connection (by a proxy?)`, 'none', {
+      cause,
+    })
+    this.end(error)
+    return error
+  }
+
   /** A caller waits no longer for its answer: whoever asks next should not be behind it, nor the process kept for it. */
   givenUp(): void {
     const now = this.#clock.now()
@@ -157,9 +185,9 @@ export class Connection {
     if (this.#pending.size === 0) this.#wire.hold(true)
     this.#pending.add(sent)
     const refused = (error: unknown) => {
-      // It is no master any more: look at it anew before it is asked again.
-      if (codeOf(error) === 'READONLY') this.retire()
-      if (this.#settle(sent)) failed(storeError(error, this.place))
+      if (!this.#settle(sent)) return
+      // It was logged in once.
+      failed(this.#life && isLoggedOut(error) ? this.replaced(error) : storeError(error, this.place))
     }
     try {
       ask().then((reply) => {

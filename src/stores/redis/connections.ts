@@ -1,4 +1,5 @@
 import { StoreError } from '../../errors.js'
+import type { Cancellation } from '../../store.js'
 import type { RedisClient } from './client.js'
 import { Connection } from './connection.js'
 import type { Counter } from './keys.js'
@@ -46,7 +47,7 @@ export class Connections {
   }
 
   /** @throws StoreError `none` when there is none, the store is closed, or `signal` aborts first. */
-  async use(signal: AbortSignal): Promise<Connection> {
+  async use(signal: Cancellation): Promise<Connection> {
     this.refuseWhenUseless(signal)
     const usable = this.usable
     if (usable) return usable
@@ -72,7 +73,7 @@ export class Connections {
     return opening
   }
 
-  refuseWhenUseless(signal: AbortSignal): void {
+  refuseWhenUseless(signal: Cancellation): void {
     if (this.#closed) throw new StoreError(`${this.#client.place}: the store is closed`, 'none')
     if (signal.aborted) throw cancelled(signal)
   }
@@ -127,14 +128,14 @@ export class Connections {
   }
 }
 
-export const cancelled = (signal: AbortSignal): StoreError =>
+export const cancelled = (signal: Cancellation): StoreError =>
   new StoreError('cancelled before it was asked', 'none', { cause: signal.reason })
 
 /** Rejects with `none` when `signal` aborts first; the work goes on. */
-export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export function unlessAborted<T>(work: Promise<T>, signal: Cancellation): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(cancelled(signal))
-    signal.addEventListener('abort', abort, { once: true })
+    signal.addEventListener('abort', abort)
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }

@@ -43,8 +43,9 @@ export class Hints {
   }
 
   /** Resolves once armed. A holder hears of revocations, anyone else of the key becoming free. */
-  async listen(lease: string, isHolder: boolean, onHint: Listener, { signal }: CallOptions): Promise<Watch> {
+  async listen(lease: string, isHolder: boolean, onHint: Listener, call: CallOptions): Promise<Watch> {
     if (this.#closed) throw new StoreError(`${this.#client.place}: the store is closed`, 'none')
+    const signal = call.cancellation ?? call.signal
     if (signal.aborted) throw cancelled(signal)
     const [groups, group, channel] = isHolder
       ? ([this.#holders, lease, this.#revokedChannel] as const)

@@ -51,6 +51,10 @@ export function withoutSecrets(error: unknown): Error {
   return code === undefined ? bare : Object.assign(bare, { code })
 }
 
+/** Nothing was done, since nobody is logged in: long commands are cut short before that is said. */
+export const isLoggedOut = (error: unknown): boolean =>
+  codeOf(error) === 'NOAUTH' || (error instanceof Error && error.message.includes('Protocol error: unauthenticated'))
+
 /** What a server says in place of carrying a command out. Anything else may come from somebody in between, or halfway. */
 const REFUSALS: Readonly<Record<string, string>> = {
   LOADING: 'it is still loading its data',

@@ -3,8 +3,11 @@
  * together goes out together. A script is atomic; an item that fails says so and leaves the others alone.
  *
  * The text of every script carries the `run_id` of one server life. A server that has restarted, or a replica that was
- * promoted, does not know it by its hash: the question fails with NOSCRIPT, whatever proxy hides the change. Sent in
- * full, it compares the `run_id` first. (Redis 7.0 and newer; before, scripts were kept in snapshots.)
+ * promoted, does not know it by its hash: the question fails with NOSCRIPT, whatever proxy hides the change, and is sent in
+ * full. That is not enough: whoever else was fooled by the proxy has sent it in full before. So each question carries
+ * the mark of the life it is meant for, and where that is another one, or none is known, the script compares the `run_id`
+ * before it does anything. The mark is the address of a table, which costs nothing to look at, and which a start puts elsewhere
+ * (unless the kernel was told to randomise no addresses).
  *
  * A lease is a string `hf1 <owner> <fence> <state> <granted, µs> <label>` that expires; state h: held, r: asked back, k: kept by
  * nobody (its owner is `%`). Numbers stay text: those of Lua are exact only up to 2^53, and its text of a large one is
@@ -206,17 +209,16 @@ const BODIES = { acquire: ACQUIRE, renew: RENEW, release: RELEASE, revoke: REVOK
 export type StepName = keyof typeof BODIES
 
 /**
- * The whole text of a step for one server life. Sent in full, the last argument is `verify`: then the server's own `run_id`
- * decides, and another one answers `? run_id`, with nothing done. Else the first answer is `ok`.
+ * The whole text of a step for one server life. The last argument is the mark of that life, where it is known. The reply begins with `ok`,
+ * with `ok mark` where the mark was not known and the life is the right one, or is `? run_id` of another one, with nothing done.
  */
 export const scriptText = (step: StepName, runId: string): string => `-- holdfast 1
-local RUN_ID, call, answers, n = '${runId}', redis.pcall, { 'ok' }, #ARGV
-local verify = ARGV[n] == 'verify'
-if verify then
-  n = n - 1
+local RUN_ID, call, answers, n, mark = '${runId}', redis.pcall, { 'ok' }, #ARGV - 1, tostring(redis)
+if ARGV[n + 1] ~= mark then
   local info = call('INFO', 'server')
   if type(info) == 'table' then return 'e INFO ' .. info.err end
   local id = string.match(info, 'run_id:(%x+)')
   if id ~= RUN_ID then return '? ' .. tostring(id) end
+  answers[1] = 'ok ' .. mark
 end
 ${BODIES[step]}`

@@ -67,6 +67,9 @@ export async function inspectServer(
     ask('GET', counter.value).then(textOrNull, answeredNo),
     ask('GET', counter.born).then(textOrNull, answeredNo),
   ])
+  // What is told of a moment between the question and the answer is taken for the later one: an age that has grown meanwhile
+  // would let the server grant too soon.
+  const answeredAt = clock.now()
   const info = fields(infoReply)
   const runId = info.get('run_id')
   if (runId === undefined || !/^[0-9a-f]+$/.test(runId))
@@ -78,7 +81,7 @@ export async function inspectServer(
     place,
     info,
     config,
-    sentAt,
+    answeredAt,
     serverTimeMs: timeUs / 1000,
     apartMs: timeUs / 1000 - settings.environment.clock.wall(),
     uptimeMs: Number(info.get('uptime_in_seconds') ?? -1) * 1000,
@@ -92,7 +95,7 @@ export async function inspectServer(
     facts,
     durable,
     settings,
-    sightings.first(runId, { at: sentAt, uptimeMs: facts.uptimeMs }),
+    sightings.first(runId, { at: answeredAt, uptimeMs: facts.uptimeMs }),
   )
   return {
     runId,
@@ -112,7 +115,7 @@ interface Facts {
   readonly info: ReadonlyMap<string, string>
   /** `null` where CONFIG is forbidden. */
   readonly config: ReadonlyMap<string, string> | null
-  readonly sentAt: number
+  readonly answeredAt: number
   readonly serverTimeMs: number
   /** Its wall clock minus ours. */
   readonly apartMs: number
@@ -144,15 +147,15 @@ function readiness(facts: Facts, durable: boolean, { maxTtlMs, trustRestart }: S
   const watchedAt = first.at + neededMs
   if (trustRestart || (durable && facts.survived)) return { readyAt: Number.NEGATIVE_INFINITY, why: '' }
 
-  const { uptimeMs, apartMs, sentAt } = facts
-  const grewUnlike = Math.abs(uptimeMs - first.uptimeMs - (sentAt - first.at)) > UPTIME_TOLERANCE_MS
+  const { uptimeMs, apartMs, answeredAt } = facts
+  const grewUnlike = Math.abs(uptimeMs - first.uptimeMs - (answeredAt - first.at)) > UPTIME_TOLERANCE_MS
   const doubt =
     uptimeMs < 0 || grewUnlike
       ? 'its clock was moved'
       : Math.abs(apartMs) > CLOCKS_APART_MS
         ? `its clock is ${Math.round(Math.abs(apartMs) / 1000)} s ${apartMs < 0 ? 'behind' : 'ahead of'} ours`
         : null
-  const readyAt = doubt === null ? Math.min(watchedAt, sentAt + neededMs - uptimeMs) : watchedAt
+  const readyAt = doubt === null ? Math.min(watchedAt, answeredAt + neededMs - uptimeMs) : watchedAt
   const memory = durable
     ? 'whether it still has its leases is not sure: an earlier life that forgot nothing has left no word'
     : persistenceOf(facts)

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { turn } from '../../environment.js'
 import { StoreError } from '../../errors.js'
+import type { Cancellation } from '../../store.js'
 import type { Connection } from './connection.js'
 import { cancelled } from './connections.js'
-import type { Counter } from './keys.js'
 import { itemError, nonsense, textOf } from './replies.js'
 import { type StepName, scriptText } from './scripts.js'
 
@@ -11,14 +11,11 @@ import { type StepName, scriptText } from './scripts.js'
 const MAX_ITEMS = 64
 const REMEMBERED_LIVES = 4
 
-/** What an earlier server life was asked for; its successor did nothing, and must be looked at first. */
-export class OtherLifeError extends StoreError {}
-
 /** One question about one key. Listens to its own signal. */
 class Item {
   readonly key: string
   readonly arg: string | undefined
-  readonly signal: AbortSignal
+  readonly signal: Cancellation
   readonly patienceMs: number
   readonly #connection: Connection
   readonly #resolve: (answer: string) => void
@@ -40,20 +37,20 @@ class Item {
     this.patienceMs = patienceMs
     this.#resolve = resolve
     this.#reject = reject
-    signal.addEventListener('abort', this)
+    signal.addEventListener('abort', this.#onAbort)
   }
 
   resolve(answer: string): void {
-    this.signal.removeEventListener('abort', this)
+    this.signal.removeEventListener('abort', this.#onAbort)
     this.#resolve(answer)
   }
 
   reject(error: unknown): void {
-    this.signal.removeEventListener('abort', this)
+    this.signal.removeEventListener('abort', this.#onAbort)
     this.#reject(error)
   }
 
-  handleEvent(): void {
+  readonly #onAbort = (): void => {
     if (!this.sent) return this.reject(cancelled(this.signal))
     this.#connection.givenUp()
     this.reject(new StoreError('cancelled on its way', 'unknown', { cause: this.signal.reason }))
@@ -61,7 +58,7 @@ class Item {
 }
 
 export interface Asked {
-  readonly signal: AbortSignal
+  readonly signal: Cancellation
   /** Without an answer for longer, others are better asked on another connection. */
   readonly patienceMs: number
   /**
@@ -78,17 +75,18 @@ interface Gathered {
 
 /** Sends steps to the server; those that are asked for together travel together, and a lone one at once. */
 export class Steps {
-  readonly #counter: Counter
+  readonly #counter: string
   readonly #gathered = new Map<StepName, Gathered>()
   readonly #scripts = new Map<string, Map<StepName, { readonly text: string; readonly sha: string }>>()
 
-  constructor(counter: Counter) {
+  /** `counter`: the key of the counter of fences. */
+  constructor(counter: string) {
     this.#counter = counter
   }
 
   /**
    * The script's answer for one key; `arg` is what the script's comment lists, with blanks between.
-   * @throws StoreError; {@link OtherLifeError} when the server was restarted behind this connection.
+   * @throws StoreError; OtherLifeError when the server was restarted behind this connection.
    */
   ask(connection: Connection, step: StepName, key: string, arg: string | undefined, asked: Asked): Promise<string> {
     if (asked.signal.aborted) return Promise.reject(cancelled(asked.signal))
@@ -113,7 +111,7 @@ export class Steps {
     else void turn().then(flush)
   }
 
-  /** `whole`: the text and not its hash, for the first time in this server life, or in another one: it looks which. */
+  /** `whole`: the text and not its hash, for the first time in this server life, or in another one. */
   #send(connection: Connection, step: StepName, gathered: readonly Item[], whole: boolean): void {
     const items = gathered.filter(({ signal }) => !signal.aborted)
     if (items.length === 0) return
@@ -123,7 +121,7 @@ export class Steps {
       patienceMs = Math.min(patienceMs, item.patienceMs)
     }
     connection.send(
-      this.#command(step, connection.life.runId, items, whole),
+      this.#command(connection, step, items, whole),
       patienceMs,
       (reply) => deliver(connection, items, reply),
       (error) => {
@@ -134,15 +132,14 @@ export class Steps {
     )
   }
 
-  #command(step: StepName, runId: string, items: readonly Item[], whole: boolean): string[] {
-    const { text, sha } = this.#script(runId, step)
+  #command(connection: Connection, step: StepName, items: readonly Item[], whole: boolean): string[] {
+    const { text, sha } = this.#script(connection.life.runId, step)
     const counts = step === 'acquire' || step === 'renew'
-    const keys = items.length + (counts ? 1 : 0)
-    const command = [whole ? 'EVAL' : 'EVALSHA', whole ? text : sha, String(keys)]
-    if (counts) command.push(this.#counter.value)
+    const command = [whole ? 'EVAL' : 'EVALSHA', whole ? text : sha, String(items.length + (counts ? 1 : 0))]
+    if (counts) command.push(this.#counter)
     for (const { key } of items) command.push(key)
     for (const { arg } of items) if (arg !== undefined) command.push(arg)
-    if (whole) command.push('verify')
+    command.push(connection.mark)
     return command
   }
 
@@ -179,13 +176,10 @@ function refused(connection: Connection, answer: string): StoreError {
 function deliver(connection: Connection, items: readonly Item[], reply: unknown): void {
   try {
     const [first, ...answers] = textOf(reply).split('\n')
-    if (first?.startsWith('? ')) {
-      const error = new OtherLifeError(`${connection.place} was restarted behind this connection (by a proxy?)`, 'none')
-      connection.end(error)
-      throw error
-    }
+    if (first?.startsWith('? ')) throw connection.replaced()
     if (first?.startsWith('e ')) throw refused(connection, first)
-    if (first !== 'ok' || answers.length !== items.length) throw nonsense(`${first} ${answers.join(' ')}`)
+    if (!first || !/^ok(?: |$)/.test(first) || answers.length !== items.length) throw nonsense(textOf(reply))
+    if (first !== 'ok') connection.mark = first.slice(3)
     for (const [i, item] of items.entries()) {
       const answer = answers[i] as string
       if (answer.startsWith('e ')) item.reject(refused(connection, answer))
