@@ -17,6 +17,14 @@ export class Diary {
     )
   }
 
+  /** Why the last renewal since then gave no verdict. */
+  lastRisk(since = 0): string {
+    const risks = this.#entries.flatMap(({ at, event }) =>
+      event.type === 'at-risk' && at >= since ? [event.error] : [],
+    )
+    return String((risks.at(-1) as Error | undefined)?.message)
+  }
+
   /** How often that was told since then. */
   count(type: LeaseEvent['type'], since = 0): number {
     return this.#entries.filter(({ at, event }) => event.type === type && at >= since).length

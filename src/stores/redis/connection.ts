@@ -1,7 +1,7 @@
 import type { Clock } from '../../environment.js'
 import { StoreError } from '../../errors.js'
 import type { RedisClient, Wire } from './client.js'
-import { isLoggedOut, messageOf, storeError, withoutSecrets } from './replies.js'
+import { endText, isDemoted, isLoggedOut, storeError, withoutSecrets } from './replies.js'
 import type { ServerLife } from './server-life.js'
 
 /** Who gives up sooner says nothing about the connection: a caller may cancel at any time. */
@@ -12,7 +12,7 @@ const LATE_MS = 30_000
 /** A server whose settings forbid it to grant is looked at anew this long after it was last. */
 const LOOK_AGAIN_MS = 1_000
 
-/** What an earlier server life was asked for; its successor did nothing, and must be looked at first. */
+/** Nothing was done here: it may be asked again, on a new connection. */
 export class OtherLifeError extends StoreError {}
 
 /** No script has told its mark yet. */
@@ -40,6 +40,7 @@ export class Connection {
   #ended: StoreError | null = null
   #tellOpener: (error: StoreError) => void = () => {}
   #retired = false
+  #heard = false
   #life: ServerLife | undefined
   /** By which scripts know that they run in the server life that was looked at; learnt from their first answer. */
   mark = UNKNOWN_MARK
@@ -68,7 +69,9 @@ export class Connection {
 
   /** Resolves when it may be used. @throws StoreError `none`: nothing was asked yet. */
   async ready(withinMs: number): Promise<void> {
-    const timer = this.#clock.timer(withinMs, () => this.end(new Error(`no connection within ${withinMs} ms`)))
+    const timer = this.#clock.timer(withinMs, () =>
+      this.end(new Error(`not connected and logged in within ${withinMs} ms`)),
+    )
     try {
       await new Promise<unknown>((resolve, reject) => {
         this.#tellOpener = reject
@@ -141,11 +144,13 @@ export class Connection {
 
   /** The server at its other end is not the one that was looked at. Ends it. */
   replaced(cause?: unknown): OtherLifeError {
-    const error = new OtherLifeError(`${this.place} was restarted behind this connection (by a proxy?)`, 'none', {
-      cause,
-    })
+    const error = this.#elsewhere('the server was restarted behind this connection (by a proxy?)', cause)
     this.end(error)
     return error
+  }
+
+  #elsewhere(why: string, cause?: unknown): OtherLifeError {
+    return new OtherLifeError(`${this.place}: ${why}`, 'none', { cause })
   }
 
   /** A caller waits no longer for its answer: whoever asks next should not be behind it, nor the process kept for it. */
@@ -160,12 +165,10 @@ export class Connection {
 
   end(error: unknown): void {
     if (this.#ended) return
-    this.#ended = new StoreError(`${this.place}: ${messageOf(error)}`, 'none', { cause: withoutSecrets(error) })
-    const lost = new StoreError(
-      `${this.place}: the connection ended before the answer: ${messageOf(error)}`,
-      'unknown',
-      { cause: withoutSecrets(error) },
-    )
+    const why = endText(error, this.#heard)
+    const cause = { cause: withoutSecrets(error) }
+    this.#ended = new StoreError(`${this.place}: ${why}`, 'none', cause)
+    const lost = new StoreError(`${this.place}: the connection ended before the answer: ${why}`, 'unknown', cause)
     for (const { reject } of this.#pending) reject(lost)
     this.#pending.clear()
     this.#wire.destroy()
@@ -179,18 +182,20 @@ export class Connection {
     answered: (reply: unknown) => void,
     failed: (error: unknown) => void,
   ): void {
-    if (this.#ended) return failed(this.#ended)
+    if (this.#ended) return failed(this.#retired ? this.#elsewhere('the connection was replaced') : this.#ended)
     const sentAt = this.#clock.now()
     const sent: Sent = { sentAt, stallsAt: sentAt + patienceMs, reject: failed }
     if (this.#pending.size === 0) this.#wire.hold(true)
     this.#pending.add(sent)
     const refused = (error: unknown) => {
       if (!this.#settle(sent)) return
+      if (this.#life && isDemoted(error)) this.retire()
       // It was logged in once.
       failed(this.#life && isLoggedOut(error) ? this.replaced(error) : storeError(error, this.place))
     }
     try {
       ask().then((reply) => {
+        this.#heard = true
         if (this.#settle(sent)) answered(reply)
       }, refused)
     } catch (error) {

@@ -51,6 +51,9 @@ export function withoutSecrets(error: unknown): Error {
   return code === undefined ? bare : Object.assign(bare, { code })
 }
 
+/** It is no master any more, and has to be looked at anew before it is asked again. */
+export const isDemoted = (error: unknown): boolean => /^-?(READONLY|MASTERDOWN) /.test((error as Error).message)
+
 /** Nothing was done, since nobody is logged in: long commands are cut short before that is said. */
 export const isLoggedOut = (error: unknown): boolean =>
   codeOf(error) === 'NOAUTH' || (error instanceof Error && error.message.includes('Protocol error: unauthenticated'))
@@ -72,6 +75,20 @@ const REFUSALS: Readonly<Record<string, string>> = {
   NOPERM: 'the user may not do that',
   NOSCRIPT: 'it does not know the script',
   WRONGTYPE: 'the key holds something else',
+}
+
+/** Why a connection is over. `heard`: the server had answered on it before. */
+export function endText(error: unknown, heard: boolean): string {
+  if (error instanceof AggregateError && error.message === '')
+    return error.errors.map((each) => endText(each, heard)).join('; ')
+  const message = error instanceof Error ? error.message : String(error)
+  // The libraries ask for a report to their authors.
+  if (/^(?:Unknown RESP type|Protocol error)/.test(message)) return 'what answers there is no Redis'
+  const hint = HINTS[codeOf(error) ?? '']
+  if (hint) return `refused: ${hint} (${message})`
+  const hungUp = /^(?:read|write) E|closed/.test(message)
+  if (!hungUp || heard) return message
+  return `hung up before it answered (${message}): it has too many clients, TLS is not set as it wants it, or it is no Redis`
 }
 
 /**

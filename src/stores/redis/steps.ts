@@ -86,7 +86,7 @@ export class Steps {
 
   /**
    * The script's answer for one key; `arg` is what the script's comment lists, with blanks between.
-   * @throws StoreError; OtherLifeError when the server was restarted behind this connection.
+   * @throws StoreError; OtherLifeError where it may be asked again on a new connection.
    */
   ask(connection: Connection, step: StepName, key: string, arg: string | undefined, asked: Asked): Promise<string> {
     if (asked.signal.aborted) return Promise.reject(cancelled(asked.signal))
