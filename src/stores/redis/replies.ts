@@ -84,7 +84,7 @@ export function endText(error: unknown, heard: boolean): string {
   const message = error instanceof Error ? error.message : String(error)
   // The libraries ask for a report to their authors.
   if (/^(?:Unknown RESP type|Protocol error)/.test(message)) return 'what answers there is no Redis'
-  const hint = HINTS[codeOf(error) ?? '']
+  const hint = REFUSALS[codeOf(error) ?? '']
   if (hint) return `refused: ${hint} (${message})`
   const hungUp = /^(?:read|write) E|closed/.test(message)
   if (!hungUp || heard) return message
