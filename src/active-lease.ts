@@ -1,26 +1,19 @@
-import type { Owner } from './attempt.js'
-import { deferred } from './deferred.js'
+import type { Grant, Owner } from './attempt.js'
+import { type Deferred, deferred } from './deferred.js'
 import type { Timer } from './environment.js'
 import type { LeaseLostError } from './errors.js'
 import { emit } from './events.js'
 import { giveBack } from './give-back.js'
-import { Keeper } from './keeper.js'
+import { Keeper, type KeeperEvents } from './keeper.js'
 import type { LeaseCore, ReleaseResult } from './lease.js'
 import { listen } from './listen.js'
 import { lostError, releasedError, unavailable } from './messages.js'
 import { resolveLife, type Wish } from './options.js'
+import { Scope } from './scope.js'
 import type { Life, LossReason, Store, Watch } from './store.js'
 
-export interface Grant {
-  readonly sentAt: number
-  readonly ttlMs: number
-  readonly fence: bigint
-  readonly waitedMs: number
-  readonly attempts: number
-}
-
 /** The working part of a lease: from its grant to its loss or release, and the clean-up after either. */
-export class ActiveLease implements LeaseCore {
+export class ActiveLease implements LeaseCore, KeeperEvents {
   readonly key: string
   readonly owner: string
   readonly fence: bigint
@@ -30,16 +23,15 @@ export class ActiveLease implements LeaseCore {
   readonly #owner: Owner
   readonly #grant: Grant
   readonly #keeper: Keeper
-  readonly #abort = new AbortController()
-  readonly #onOver: () => void
+  readonly #scope = new Scope()
+  readonly #onOver: (lease: ActiveLease) => void
   #state: 'held' | 'lost' | 'releasing' = 'held'
   #lost: LeaseLostError | null = null
   #lastError: unknown
-  /** When the grant had arrived: by then the store had counted at most from here. */
-  readonly #answeredAt: number
   #endedAt = 0
   #release: Promise<ReleaseResult> | null = null
-  readonly #settled = deferred()
+  /** Made when somebody waits for it. */
+  #settled: Deferred | undefined
   #lingers = false
   #maxHoldAt = Number.POSITIVE_INFINITY
   #maxHold: Timer | undefined
@@ -47,7 +39,14 @@ export class ActiveLease implements LeaseCore {
   readonly #watch: Watch | undefined
 
   /** `onOver` is called once, when nothing of this lease is left to do. */
-  constructor(store: Store, wish: Wish, owner: Owner, grant: Grant, keepAlive: boolean, onOver: () => void) {
+  constructor(
+    store: Store,
+    wish: Wish,
+    owner: Owner,
+    grant: Grant,
+    keepAlive: boolean,
+    onOver: (lease: ActiveLease) => void,
+  ) {
     this.key = owner.key.name
     this.owner = owner.owner
     this.fence = grant.fence
@@ -59,14 +58,8 @@ export class ActiveLease implements LeaseCore {
     this.#onOver = onOver
     const { clock } = wish.environment
     const { ttlMs, lockDelayMs, fenceFloor } = wish
-    this.#answeredAt = clock.now()
     const held = { key: owner.key, owner: owner.owner, ttlMs, lockDelayMs, fence: grant.fence, fenceFloor }
-    const events = {
-      renewed: (latencyMs: number) => this.#renewed(latencyMs),
-      atRisk: (error: unknown) => this.#atRisk(error),
-      ended: (reason: LossReason) => this.#end(reason),
-    }
-    this.#keeper = new Keeper(store, clock, held, wish, grant, events, keepAlive)
+    this.#keeper = new Keeper(store, clock, held, wish, grant, this, keepAlive)
     if (wish.maxHoldMs !== undefined) {
       this.#maxHoldAt = grant.sentAt + wish.maxHoldMs
       const left = Math.max(this.#maxHoldAt - clock.now(), 0)
@@ -80,7 +73,7 @@ export class ActiveLease implements LeaseCore {
   }
 
   get signal(): AbortSignal {
-    return this.#abort.signal
+    return this.#scope.realSignal()
   }
 
   get deadline(): number {
@@ -89,6 +82,8 @@ export class ActiveLease implements LeaseCore {
 
   /** Resolves when its holder lets go: the release has begun. */
   get settled(): Promise<void> {
+    this.#settled ??= deferred()
+    if (this.#release) this.#settled.resolve()
     return this.#settled.promise
   }
 
@@ -107,7 +102,8 @@ export class ActiveLease implements LeaseCore {
 
   look(): void {
     if (this.#state === 'held') this.#keeper.look()
-    if (this.#state === 'held' && this.#now() >= this.#maxHoldAt) this.end('max-hold')
+    if (this.#maxHoldAt === Number.POSITIVE_INFINITY || this.#state !== 'held') return
+    if (this.#now() >= this.#maxHoldAt) this.end('max-hold')
   }
 
   async renew(): Promise<void> {
@@ -135,7 +131,7 @@ export class ActiveLease implements LeaseCore {
   end(reason: LossReason): void {
     if (this.#state !== 'held') return
     this.#keeper.stop()
-    this.#end(reason)
+    this.ended(reason)
   }
 
   release(): Promise<ReleaseResult> {
@@ -155,7 +151,7 @@ export class ActiveLease implements LeaseCore {
     this.#cleanUp?.cancel()
     this.#watch?.close()
     this.#owner.retired = true
-    this.#settled.resolve()
+    this.#settled?.resolve()
     const outcome = await this.#tellStore(wasHeld)
     this.#keeper.dispose()
     // It was gone before, and this is how we learn of it.
@@ -167,7 +163,7 @@ export class ActiveLease implements LeaseCore {
       outcome,
       heldForMs: this.#heldForMs(),
     }))
-    this.#onOver()
+    this.#onOver(this)
     return outcome
   }
 
@@ -185,12 +181,13 @@ export class ActiveLease implements LeaseCore {
   /** What must stay taken: the rest of the minimal hold, and after a loss the rest of the lock delay. */
   #keepMs(wasHeld: boolean): number {
     const now = this.#now()
-    const minHold = this.#answeredAt + this.#wish.minHoldMs - now
+    const minHold = this.#grant.answeredAt + this.#wish.minHoldMs - now
     const lockDelay = wasHeld ? 0 : this.#endedAt + this.#wish.lockDelayMs - now
     return Math.max(0, Math.ceil(minHold), Math.ceil(lockDelay))
   }
 
-  #end(reason: LossReason): void {
+  /** As the three below: told by the keeper. */
+  ended(reason: LossReason): void {
     this.#state = 'lost'
     const now = this.#now()
     this.#endedAt = reason === 'expired' ? this.#keeper.deadline : now
@@ -200,7 +197,7 @@ export class ActiveLease implements LeaseCore {
     this.#watch?.close()
     this.#armCleanUp()
     this.#tellLost(reason, lateByMs)
-    this.#abort.abort(this.#lost)
+    this.#scope.abort(this.#lost)
   }
 
   #tellLost(reason: LossReason, lateByMs: number): void {
@@ -215,12 +212,12 @@ export class ActiveLease implements LeaseCore {
     this.#cleanUp = clock.timer(Math.max(freedAt - clock.now(), 0), () => void this.release(), { prompt: true })
   }
 
-  #renewed(latencyMs: number): void {
+  renewed(latencyMs: number): void {
     this.#lastError = undefined
     emit(this.#wish.observers, 'renewed', () => ({ type: 'renewed', ...this.#about(), fence: this.fence, latencyMs }))
   }
 
-  #atRisk(error: unknown): void {
+  atRisk(error: unknown): void {
     this.#lastError = error
     emit(this.#wish.observers, 'at-risk', () => ({
       type: 'at-risk',

@@ -1,7 +1,8 @@
 import { inspect } from 'node:util'
 import type { Clock, Timer } from './environment.js'
 import { StoreError, StoreUnsafeError } from './errors.js'
-import type { AcquireOutcome, Claim, ClaimRef, Key, Store } from './store.js'
+import { CallScope } from './scope.js'
+import type { AcquireOutcome, Cancellation, Claim, ClaimRef, Key, Store } from './store.js'
 
 /**
  * An owner token lives while no release has been sent for it (I4): a late release must never hit a living owner.
@@ -19,10 +20,29 @@ export class Owner implements ClaimRef {
   }
 }
 
+/** A claim that was granted in time. */
+export interface Grant {
+  readonly sentAt: number
+  /** When the grant had arrived: by then the store had counted at most from here. */
+  readonly answeredAt: number
+  readonly ttlMs: number
+  readonly fence: bigint
+  readonly waitedMs: number
+  readonly attempts: number
+}
+
 export type Attempt =
   | { readonly kind: 'answered'; readonly sentAt: number; readonly outcome: AcquireOutcome }
   /** No verdict. `suspect`: the claim may stand in the store, so its owner must be released and retired. */
   | { readonly kind: 'unavailable'; readonly error: unknown; readonly suspect: boolean; readonly spent: boolean }
+
+export interface Limits {
+  readonly callTimeoutMs: number
+  /** No question is asked, and none waited for, beyond this. */
+  readonly budgetMs: number
+  /** Cancels. */
+  readonly signal: Cancellation
+}
 
 /**
  * Asks the store for the key: once, and only after an unknown outcome once more with the same owner. A grant that
@@ -33,72 +53,125 @@ export function attempt(
   clock: Clock,
   claim: Claim,
   owner: Owner,
-  limits: { readonly callTimeoutMs: number; readonly budgetMs: number; readonly signal: AbortSignal },
+  limits: Limits,
   onLateGrant: () => void,
 ): Promise<Attempt> {
-  const giveUpAt = clock.now() + limits.budgetMs
-  const scope = new AbortController()
-  return new Promise((resolve) => {
-    let done = false
-    let pending = 0
-    let timer: Timer | undefined
-    let end: Timer | undefined
-    const finish = (result: Attempt) => {
-      done = true
-      timer?.cancel()
-      limits.signal.removeEventListener('abort', cancel)
-      // A question still on its way may bring a grant to give back, for as long as that grant would last.
-      if (pending > 0) end = clock.timer(claim.ttlMs + claim.lockDelayMs + claim.minHoldMs, () => scope.abort())
-      resolve(result)
-    }
-    const unavailable = (error: unknown, suspect: boolean, spent = suspect) =>
-      finish({ kind: 'unavailable', error, suspect, spent })
-    const cancel = () => {
-      unavailable(limits.signal.reason, true)
-      scope.abort()
-    }
-
-    const ask = (isSecond: boolean) => {
-      const sentAt = clock.now()
-      const timeoutMs = Math.min(limits.callTimeoutMs, Math.max(giveUpAt - sentAt, 0))
-      let waiting = true
-      const noVerdict = (error: unknown) => {
-        waiting = false
-        timer?.cancel()
-        const effect = effectOf(error)
-        if (effect === 'unknown') owner.suspect = true
-        if (effect !== 'unknown') return unavailable(error, isSecond, isSecond || effect === 'released')
-        if (!isSecond && clock.now() < giveUpAt) return ask(true)
-        unavailable(error, true)
-      }
-      const tooLate = () => noVerdict(new StoreError(`no answer within ${Math.round(timeoutMs)} ms`, 'unknown'))
-      timer = clock.timer(timeoutMs, tooLate, { keepAlive: true })
-      pending++
-      const settled = () => {
-        pending--
-        if (pending === 0) end?.cancel()
-      }
-      call(() => store.acquire(claim, { signal: scope.signal })).then(
-        (outcome) => {
-          settled()
-          if (!isAnswer(outcome)) return !done && waiting && noVerdict(nonsense('acquire', outcome))
-          if (!done && (waiting || outcome.kind === 'granted')) return finish({ kind: 'answered', sentAt, outcome })
-          if (outcome.kind !== 'granted') return
-          // Nobody waits for it any more; whoever lets go of the owner must give it back.
-          owner.suspect = true
-          if (owner.retired) onLateGrant()
-        },
-        (error) => {
-          settled()
-          if (!done && waiting) noVerdict(error)
-        },
-      )
-    }
-    if (limits.signal.aborted) return cancel()
-    limits.signal.addEventListener('abort', cancel)
-    ask(false)
-  })
+  return new Promise((resolve) => new Questions(store, clock, claim, owner, limits, onLateGrant, resolve).begin())
 }
+
+class Questions {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #claim: Claim
+  readonly #owner: Owner
+  readonly #limits: Limits
+  readonly #onLateGrant: () => void
+  readonly #resolve: (result: Attempt) => void
+  readonly #scope = new CallScope()
+  readonly #cancel = () => {
+    this.#unavailable(this.#limits.signal.reason, true)
+    this.#scope.abort()
+  }
+  #giveUpAt = 0
+  #done = false
+  /** The number of the question whose answer is waited for: an earlier one can only bring a grant. */
+  #asked = 0
+  #pending = 0
+  #timer: Timer | undefined
+  #end: Timer | undefined
+
+  constructor(
+    store: Store,
+    clock: Clock,
+    claim: Claim,
+    owner: Owner,
+    limits: Limits,
+    onLateGrant: () => void,
+    resolve: (result: Attempt) => void,
+  ) {
+    this.#store = store
+    this.#clock = clock
+    this.#claim = claim
+    this.#owner = owner
+    this.#limits = limits
+    this.#onLateGrant = onLateGrant
+    this.#resolve = resolve
+  }
+
+  begin(): void {
+    const { budgetMs, signal } = this.#limits
+    if (signal.aborted) return this.#cancel()
+    signal.addEventListener('abort', this.#cancel)
+    const now = this.#clock.now()
+    this.#giveUpAt = now + budgetMs
+    this.#ask(now)
+  }
+
+  #ask(sentAt: number): void {
+    const question = ++this.#asked
+    const timeoutMs = Math.min(this.#limits.callTimeoutMs, Math.max(this.#giveUpAt - sentAt, 0))
+    const tooLate = () => this.#noVerdict(new StoreError(`no answer within ${Math.round(timeoutMs)} ms`, 'unknown'))
+    this.#timer = this.#clock.timer(timeoutMs, tooLate, KEEP_ALIVE)
+    this.#pending++
+    call(() => this.#store.acquire(this.#claim, this.#scope)).then(
+      (outcome) => this.#answered(question, sentAt, outcome),
+      (error) => {
+        this.#settled()
+        if (this.#waitsFor(question)) this.#noVerdict(error)
+      },
+    )
+  }
+
+  #answered(question: number, sentAt: number, outcome: AcquireOutcome): void {
+    this.#settled()
+    const isWanted = this.#waitsFor(question)
+    if (!isAnswer(outcome)) return isWanted ? this.#noVerdict(nonsense('acquire', outcome)) : undefined
+    const isGranted = outcome.kind === 'granted'
+    if (isWanted || (!this.#done && isGranted)) return this.#finish({ kind: 'answered', sentAt, outcome })
+    if (!isGranted) return
+    // Nobody waits for it any more; whoever lets go of the owner must give it back.
+    this.#owner.suspect = true
+    if (this.#owner.retired) this.#onLateGrant()
+  }
+
+  #noVerdict(error: unknown): void {
+    this.#timer?.cancel()
+    const isSecond = this.#asked > 1
+    const effect = effectOf(error)
+    if (effect !== 'unknown') return this.#unavailable(error, isSecond, isSecond || effect === 'released')
+    this.#owner.suspect = true
+    const now = this.#clock.now()
+    if (!isSecond && now < this.#giveUpAt) return this.#ask(now)
+    this.#unavailable(error, true)
+  }
+
+  #unavailable(error: unknown, suspect: boolean, spent = suspect): void {
+    this.#finish({ kind: 'unavailable', error, suspect, spent })
+  }
+
+  #finish(result: Attempt): void {
+    this.#done = true
+    this.#timer?.cancel()
+    this.#limits.signal.removeEventListener('abort', this.#cancel)
+    // A question still on its way may bring a grant to give back, for as long as that grant would last.
+    if (this.#pending > 0) {
+      const { ttlMs, lockDelayMs, minHoldMs } = this.#claim
+      this.#end = this.#clock.timer(ttlMs + lockDelayMs + minHoldMs, () => this.#scope.abort())
+    }
+    this.#resolve(result)
+  }
+
+  #settled(): void {
+    this.#pending--
+    if (this.#pending === 0) this.#end?.cancel()
+  }
+
+  #waitsFor(question: number): boolean {
+    return !this.#done && question === this.#asked
+  }
+}
+
+const KEEP_ALIVE = { keepAlive: true } as const
 
 /** A store written in a hurry must not be able to hand out a lease without an end, or without a fence. */
 export const isGrant = (outcome: { readonly fence: unknown; readonly ttlMs: unknown }): boolean =>
@@ -133,26 +206,24 @@ export type Timed<T> = { readonly value: T } | { readonly error: unknown }
 export function timed<T>(
   clock: Clock,
   timeoutMs: number,
-  op: (signal: AbortSignal) => Promise<T>,
-  keepAlive = true,
+  op: (call: CallScope) => Promise<T>,
+  scope = new CallScope(),
 ): Promise<Timed<T>> {
-  const scope = new AbortController()
   return new Promise((resolve) => {
-    const timer = clock.timer(
-      timeoutMs,
-      () => {
-        resolve({ error: new StoreError(`no answer within ${timeoutMs} ms`, 'unknown') })
-        scope.abort()
-      },
-      { keepAlive },
-    )
-    const settle = (result: Timed<T>) => {
-      timer.cancel()
-      resolve(result)
+    const tooLate = () => {
+      resolve({ error: new StoreError(`no answer within ${timeoutMs} ms`, 'unknown') })
+      scope.abort()
     }
-    call(() => op(scope.signal)).then(
-      (value) => settle({ value }),
-      (error) => settle({ error }),
+    const timer = clock.timer(timeoutMs, tooLate, KEEP_ALIVE)
+    call(() => op(scope)).then(
+      (value) => {
+        timer.cancel()
+        resolve({ value })
+      },
+      (error) => {
+        timer.cancel()
+        resolve({ error })
+      },
     )
   })
 }

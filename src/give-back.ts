@@ -1,6 +1,7 @@
 import { effectOf, timed } from './attempt.js'
 import { backoff } from './backoff.js'
 import { type Clock, sleep } from './environment.js'
+import { CallScope } from './scope.js'
 import type { ClaimRef, ReleaseOutcome, Store } from './store.js'
 
 /**
@@ -13,12 +14,12 @@ export async function giveBack(
   ref: ClaimRef,
   untilMs: number,
   limits: { readonly callTimeoutMs: number },
-  keepMs: () => number = () => 0,
+  keepMs: () => number = NOTHING,
 ): Promise<ReleaseOutcome | null> {
   let mayHaveLanded = false
   for (let tries = 0; ; tries++) {
     const timeoutMs = Math.min(limits.callTimeoutMs, Math.max(untilMs - clock.now(), 1))
-    const answer = await timed(clock, timeoutMs, (signal) => store.release(ref, { signal, keepMs: keepMs() }))
+    const answer = await timed(clock, timeoutMs, (call) => store.release(ref, call), new CallScope(keepMs()))
     if ('value' in answer && isAnswer(answer.value)) return mayHaveLanded ? { kind: 'released' } : answer.value
     mayHaveLanded ||= 'value' in answer || effectOf(answer.error) !== 'none'
     const pauseMs = backoff(tries, 1, { baseMs: 20, capMs: limits.callTimeoutMs / 4 })
@@ -30,3 +31,5 @@ export async function giveBack(
 /** A store that answers nonsense must not take the place of the caller's own error. */
 const isAnswer = (outcome: ReleaseOutcome | undefined): outcome is ReleaseOutcome =>
   outcome?.kind === 'released' || outcome?.kind === 'absent'
+
+const NOTHING = () => 0

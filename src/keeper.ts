@@ -1,11 +1,15 @@
 import { call, isGrant, nonsense } from './attempt.js'
-import type { Clock, Timer } from './environment.js'
+import type { Clock, Timer, TimerOptions } from './environment.js'
 import { StoreError } from './errors.js'
+import { CallScope } from './scope.js'
 import type { HeldRef, Life, LossReason, RenewOutcome, Store } from './store.js'
 import { deadlineOf, type Validity } from './validity.js'
 
 /** Hints about our own claim are answered by at most one renewal in this time. */
 const HINT_GAP_MS = 100
+
+const PROMPT: TimerOptions = { prompt: true }
+const PROMPT_AND_ALIVE: TimerOptions = { prompt: true, keepAlive: true }
 
 /** What a keeper knows of its lease. Instants are on our clock. */
 export interface Beat {
@@ -58,13 +62,13 @@ export class Keeper {
   readonly #rhythm: Rhythm
   readonly #events: KeeperEvents
   readonly #keepAlive: boolean
-  readonly #scope = new AbortController()
+  readonly #timing: TimerOptions
+  readonly #scope = new CallScope()
   #beat: Beat
   #life: Life | null = null
   #stopped = false
   #renewing: Promise<void> | null = null
-  #heartbeatTimer: Timer | undefined
-  #deadlineTimer: Timer | undefined
+  #timer: Timer | undefined
   #hintWaits = false
   #hintedAt = Number.NEGATIVE_INFINITY
 
@@ -83,9 +87,9 @@ export class Keeper {
     this.#rhythm = rhythm
     this.#events = events
     this.#keepAlive = keepAlive
+    this.#timing = keepAlive ? PROMPT_AND_ALIVE : PROMPT
     this.#beat = granted(null, grant.sentAt, grant.ttlMs, rhythm)
-    this.#armDeadline()
-    this.#armHeartbeat()
+    this.#arm()
   }
 
   get deadline(): number {
@@ -113,13 +117,12 @@ export class Keeper {
     if (askAt >= this.#beat.renewAt) return
     this.#hintedAt = askAt
     this.#beat = { ...this.#beat, renewAt: askAt }
-    this.#armHeartbeat()
+    this.#arm()
   }
 
   stop(): void {
     this.#stopped = true
-    this.#heartbeatTimer?.cancel()
-    this.#deadlineTimer?.cancel()
+    this.#timer?.cancel()
   }
 
   /** After this, calls still in flight can no longer matter. */
@@ -143,9 +146,10 @@ export class Keeper {
     const renewal = this.#ask()
     this.#renewing = renewal.then(() => {
       this.#renewing = null
-      this.#armHeartbeat()
+      this.#arm()
       if (this.#hintWaits) this.hint()
     })
+    this.#arm()
     return renewal
   }
 
@@ -170,7 +174,7 @@ export class Keeper {
         },
         { keepAlive: this.#keepAlive },
       )
-      call(() => this.#store.renew(held, { signal: this.#scope.signal })).then(
+      call(() => this.#store.renew(held, this.#scope)).then(
         // An answer that comes after the time-out but before the deadline still counts, by its send time.
         (outcome) => {
           timer.cancel()
@@ -197,34 +201,24 @@ export class Keeper {
     if (life === this.#life) this.#life = null
     this.#beat = granted(this.#beat, sentAt, outcome.ttlMs, this.#rhythm)
     this.#events.renewed(this.#clock.now() - sentAt)
-    this.#armHeartbeat()
+    this.#arm()
   }
 
   #step(): void {
     const now = this.#clock.now()
     const action = this.#stopped ? 'wait' : next(this.#beat, now, this.#renewing !== null)
     if (action === 'expire') return this.#end('expired')
-    if (action === 'wait') return this.#armHeartbeat()
+    if (action === 'wait') return this.#arm()
     void this.#start()
   }
 
-  #armHeartbeat(): void {
-    this.#heartbeatTimer?.cancel()
-    if (this.#stopped || this.#renewing !== null || this.#beat.renewAt === Number.POSITIVE_INFINITY) return
-    const ms = Math.max(this.#beat.renewAt - this.#clock.now(), 0)
-    this.#heartbeatTimer = this.#clock.timer(ms, () => this.#step(), { keepAlive: this.#keepAlive, prompt: true })
-  }
-
-  #armDeadline(): void {
-    const ms = Math.max(this.#beat.deadline - this.#clock.now(), 0)
-    this.#deadlineTimer = this.#clock.timer(
-      ms,
-      () => {
-        this.look()
-        if (!this.#stopped) this.#armDeadline()
-      },
-      { keepAlive: this.#keepAlive, prompt: true },
-    )
+  /** One timer for both. While a renewal is in flight it is the deadline's alone, and no call can hold it up (I2). */
+  #arm(): void {
+    this.#timer?.cancel()
+    if (this.#stopped) return
+    const { deadline, renewAt } = this.#beat
+    const at = this.#renewing ? deadline : Math.min(renewAt, deadline)
+    this.#timer = this.#clock.timer(Math.max(at - this.#clock.now(), 0), () => this.#step(), this.#timing)
   }
 
   #end(reason: LossReason): void {

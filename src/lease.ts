@@ -39,8 +39,6 @@ export class Lease implements AsyncDisposable {
   readonly fence: bigint
   /** The TTL that the store granted, in ms. */
   readonly ttlMs: number
-  /** The secret that proves ownership to the store: fresh for each lease, hidden from `util.inspect` and JSON. */
-  declare readonly owner: string
   readonly #core: LeaseCore
 
   constructor(core: LeaseCore) {
@@ -48,7 +46,11 @@ export class Lease implements AsyncDisposable {
     this.fence = core.fence
     this.ttlMs = core.ttlMs
     this.#core = core
-    Object.defineProperty(this, 'owner', { value: core.owner, enumerable: false })
+  }
+
+  /** The secret that proves ownership to the store: fresh for each lease, hidden from `util.inspect` and JSON. */
+  get owner(): string {
+    return this.#core.owner
   }
 
   /** Aborts once, when the lease is lost or its deadline passes; `reason` is a {@link LeaseLostError}. */

@@ -2,11 +2,11 @@ import { ActiveLease } from './active-lease.js'
 import { type Owner, timed } from './attempt.js'
 import * as check from './checks.js'
 import { sleep } from './environment.js'
-import { AcquireTimeoutError, LeaseError, StoreUnavailableError, StoreUnsafeError } from './errors.js'
+import { AcquireTimeoutError, LeaseError, StoreUnsafeError } from './errors.js'
 import type { Observe } from './events.js'
 import { giveBack } from './give-back.js'
 import { Lease } from './lease.js'
-import { unavailable } from './messages.js'
+import { lingeringError, unavailable } from './messages.js'
 import { onAbort } from './on-abort.js'
 import {
   type AcquireOptions,
@@ -17,9 +17,10 @@ import {
   type TryAcquireOptions,
   type Wish,
 } from './options.js'
+import { CallScope, Scope } from './scope.js'
 import type { Holding, Key, RevokeOutcome, Store } from './store.js'
 import { underLease, type Work } from './under-lease.js'
-import { Acquisition } from './waiting.js'
+import { type Acquirer, Acquisition } from './waiting.js'
 
 /** How many `Leases` use a store: the last one to close closes it. */
 const users = new WeakMap<Store, number>()
@@ -38,9 +39,16 @@ export class Leases implements AsyncDisposable {
   readonly #settings: Settings
   readonly #observers = new Set<Observe>()
   readonly #active = new Set<ActiveLease>()
-  readonly #waiting = new Set<Promise<unknown>>()
+  readonly #waiting = new Map<Acquisition, Promise<unknown>>()
   readonly #background = new Set<Promise<unknown>>()
-  readonly #closing = new AbortController()
+  readonly #acquirer: Acquirer = {
+    retire: (owner, wish) => this.#retire(owner, wish),
+    holds: (name) => this.heldKeys().includes(name),
+  }
+  readonly #onOver = (lease: ActiveLease) => void this.#active.delete(lease)
+  /** What acquisitions without options of their own go by. */
+  readonly #plain: { waits?: Wish; tries?: Wish } = {}
+  #closing: LeaseError | null = null
   #closed: Promise<void> | null = null
 
   /** Use {@link createLeases}. */
@@ -56,7 +64,7 @@ export class Leases implements AsyncDisposable {
    * One attempt: the lease, or `null` when another holds it or waits in line before us.
    * @throws {StoreUnavailableError} when there is no verdict; it never means "free" or "held".
    */
-  async tryAcquire(key: string, options: TryAcquireOptions = {}): Promise<Lease | null> {
+  async tryAcquire(key: string, options?: TryAcquireOptions): Promise<Lease | null> {
     try {
       return new Lease(await this.#acquire(key, this.#wish(options, false), false))
     } catch (error) {
@@ -70,7 +78,7 @@ export class Leases implements AsyncDisposable {
    * @throws {AcquireTimeoutError} held to the end of the wait · {@link StoreUnavailableError} no verdict ·
    * `signal.reason` when cancelled.
    */
-  async acquire(key: string, options: AcquireOptions = {}): Promise<Lease> {
+  async acquire(key: string, options?: AcquireOptions): Promise<Lease> {
     return new Lease(await this.#acquire(key, this.#wish(options, true), false))
   }
 
@@ -83,7 +91,8 @@ export class Leases implements AsyncDisposable {
   run<T>(key: string, work: Work<T>): Promise<T>
   run<T>(key: string, options: AcquireOptions, work: Work<T>): Promise<T>
   async run<T>(key: string, optionsOrWork: AcquireOptions | Work<T>, maybeWork?: Work<T>): Promise<T> {
-    const [options, work] = typeof optionsOrWork === 'function' ? [{}, optionsOrWork] : [optionsOrWork, maybeWork]
+    const [options, work] =
+      typeof optionsOrWork === 'function' ? [undefined, optionsOrWork] : [optionsOrWork, maybeWork]
     check.callable('work', work)
     return underLease(await this.#acquire(key, this.#wish(options, true), true), work as Work<T>)
   }
@@ -91,15 +100,15 @@ export class Leases implements AsyncDisposable {
   /** Who holds it, for people; never for decisions: the answer is old when it arrives. */
   async inspect(key: string): Promise<Holding | null> {
     const ref = this.#key(key)
-    return this.#call(`inspect ${JSON.stringify(key)}`, (signal) => this.#store.inspect(ref, { signal }))
+    return this.#call(`inspect ${JSON.stringify(key)}`, (call) => this.#store.inspect(ref, call))
   }
 
   /** Everything held in this namespace whose name starts with `prefix`. */
   async *list(prefix = ''): AsyncGenerator<Holding, void, undefined> {
     if (typeof prefix !== 'string') throw new TypeError(`prefix must be a string, but got ${check.show(prefix)}`)
     this.#refuseWhenClosed()
-    const scope = new AbortController()
-    const holdings = this.#store.list?.(this.#settings.namespace, prefix, { signal: scope.signal })
+    const scope = new CallScope()
+    const holdings = this.#store.list?.(this.#settings.namespace, prefix, scope)
     if (!holdings) throw new LeaseError('ERR_LEASE_UNSUPPORTED', `${this.#store.name} cannot list leases`)
     const iterator = holdings[Symbol.asyncIterator]()
     try {
@@ -126,7 +135,7 @@ export class Leases implements AsyncDisposable {
     const ref = this.#key(key)
     const revoke = this.#store.revoke?.bind(this.#store)
     if (!revoke) throw new LeaseError('ERR_LEASE_UNSUPPORTED', `${this.#store.name} cannot revoke leases`)
-    return this.#call(`revoke ${JSON.stringify(key)}`, (signal) => revoke(ref, { force }, { signal }))
+    return this.#call(`revoke ${JSON.stringify(key)}`, (call) => revoke(ref, { force }, call))
   }
 
   /**
@@ -161,17 +170,17 @@ export class Leases implements AsyncDisposable {
   }
 
   async #doClose(): Promise<void> {
-    this.#closing.abort(closedError())
-    await Promise.allSettled(this.#waiting)
+    this.#closing = new LeaseError('ERR_LEASE_CLOSED', 'this Leases was closed')
+    for (const acquisition of [...this.#waiting.keys()]) acquisition.cancel(this.#closing)
+    await Promise.allSettled(this.#waiting.values())
     const unknown: string[] = []
     const { clock } = this.#settings.environment
     await Promise.all(
       [...this.#active].map(async (lease) => {
         lease.end('closed')
-        const settled = new AbortController()
-        const waiting = sleep(clock, lease.deadline - clock.now(), { signal: settled.signal, keepAlive: true })
+        const settled = new Scope()
         void lease.settled.then(() => settled.abort())
-        await waiting
+        await sleep(clock, lease.deadline - clock.now(), { signal: settled, keepAlive: true })
         await lease.release()
         if (lease.lingers) unknown.push(lease.key)
       }),
@@ -180,40 +189,37 @@ export class Leases implements AsyncDisposable {
     const left = (users.get(this.#store) ?? 1) - 1
     users.set(this.#store, left)
     if (left === 0) await this.#store.close()
-    if (unknown.length === 0) return
-    const names = unknown.map((name) => JSON.stringify(name)).join(', ')
-    const errors = unknown.map(
-      (name) => new LeaseError('ERR_LEASE_UNAVAILABLE', `no answer to the release of ${JSON.stringify(name)}`),
-    )
-    throw new StoreUnavailableError(`could not release ${names}: they may linger up to their TTL`, { errors })
+    if (unknown.length > 0) throw lingeringError(unknown)
   }
 
   async #acquire(name: string, wish: Wish, keepAlive: boolean): Promise<ActiveLease> {
     const key = this.#key(name)
     wish.signal?.throwIfAborted()
-    const scope = new AbortController()
-    const sources = wish.signal ? [wish.signal, this.#closing.signal] : [this.#closing.signal]
-    const stops = sources.map((source) => onAbort(source, () => scope.abort(source.reason)))
-    const holdsItself = () => this.heldKeys().includes(name)
-    const retire = (owner: Owner) => this.#retire(owner, wish)
-    const acquired = new Acquisition(this.#store, wish, key, scope.signal, retire, holdsItself).run()
-    this.#waiting.add(acquired)
+    const acquisition = new Acquisition(this.#store, wish, key, this.#acquirer)
+    const stop = wish.signal && onAbort(wish.signal, () => acquisition.cancel(wish.signal?.reason))
+    const acquired = acquisition.run()
+    this.#waiting.set(acquisition, acquired)
     try {
       const { owner, grant } = await acquired
       // Cancelled between the grant and this line: as if it had never been granted.
-      if (scope.signal.aborted) retire(owner)
-      scope.signal.throwIfAborted()
-      const active = new ActiveLease(this.#store, wish, owner, grant, keepAlive, () => this.#active.delete(active))
+      if (acquisition.cancelled.aborted) {
+        this.#retire(owner, wish)
+        throw acquisition.cancelled.reason
+      }
+      const active = new ActiveLease(this.#store, wish, owner, grant, keepAlive, this.#onOver)
       this.#active.add(active)
       return active
     } finally {
-      this.#waiting.delete(acquired)
-      for (const stop of stops) stop()
+      this.#waiting.delete(acquisition)
+      stop?.()
     }
   }
 
-  #wish(options: AcquireOptions, waits: boolean): Wish {
-    return resolveWish(this.#store, this.#settings, options, this.#options, waits)
+  #wish(options: AcquireOptions | undefined, waits: boolean): Wish {
+    if (options !== undefined) return resolveWish(this.#store, this.#settings, options, this.#options, waits)
+    const kind = waits ? 'waits' : 'tries'
+    this.#plain[kind] ??= this.#wish({}, waits)
+    return this.#plain[kind]
   }
 
   /** Gives back, in the background, a claim that nobody will use. */
@@ -232,15 +238,13 @@ export class Leases implements AsyncDisposable {
   }
 
   #refuseWhenClosed(): void {
-    if (this.#closing.signal.aborted) throw this.#closing.signal.reason
+    if (this.#closing) throw this.#closing
   }
 
-  async #call<T>(what: string, op: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #call<T>(what: string, op: (call: CallScope) => Promise<T>): Promise<T> {
     const { environment, callTimeoutMs } = this.#settings
     const answer = await timed(environment.clock, callTimeoutMs, op)
     if ('value' in answer) return answer.value
     throw answer.error instanceof StoreUnsafeError ? answer.error : unavailable(this.#store, what, answer.error)
   }
 }
-
-const closedError = () => new LeaseError('ERR_LEASE_CLOSED', 'this Leases was closed')

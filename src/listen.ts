@@ -1,4 +1,5 @@
 import { call } from './attempt.js'
+import { CallScope } from './scope.js'
 import type { ClaimRef, HeldRef, Store, Watch } from './store.js'
 
 /**
@@ -13,11 +14,11 @@ export function listen(
 ): Watch | undefined {
   const arm = store.watch?.bind(store)
   if (!arm) return undefined
-  const scope = new AbortController()
+  const scope = new CallScope()
   let inner: Watch | undefined
-  call(() => arm(ref, () => scope.signal.aborted || onHint(), { signal: scope.signal })).then(
+  call(() => arm(ref, () => scope.aborted || onHint(), scope)).then(
     (watch) => {
-      if (scope.signal.aborted) return closed(watch)
+      if (scope.aborted) return closed(watch)
       inner = watch
       onArmed()
     },

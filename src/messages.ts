@@ -1,4 +1,4 @@
-import { LeaseLostError, StoreUnavailableError } from './errors.js'
+import { AcquireTimeoutError, LeaseError, LeaseLostError, StoreUnavailableError } from './errors.js'
 import type { LossReason, Store } from './store.js'
 
 /** The words of errors that are made in more than one place. */
@@ -9,7 +9,45 @@ export const textOf = (error: unknown): string => (error instanceof Error ? erro
 export const placeOf = (store: Store): string => store.location ?? store.name
 
 export function unavailable(store: Store, what: string, error: unknown): StoreUnavailableError {
-  return new StoreUnavailableError(`${placeOf(store)} could not ${what}: ${textOf(error)}`, {}, { cause: error })
+  const [place, text] = [placeOf(store), textOf(error)]
+  // Some stores say themselves where they are; once is enough.
+  const why = text.startsWith(place) ? text.slice(place.length).replace(/^:? /, '') : text
+  return new StoreUnavailableError(`${place} could not ${what}: ${why}`, {}, { cause: error })
+}
+
+export function notReadyError(
+  store: Store,
+  key: string,
+  { why, retryAfterMs }: { readonly why: string; readonly retryAfterMs: number },
+): StoreUnavailableError {
+  const name = JSON.stringify(key)
+  const message = `${placeOf(store)} is not ready to grant ${name}: ${why} (ask again in ${retryAfterMs} ms)`
+  return new StoreUnavailableError(message, { notReady: { why, retryAfterMs } })
+}
+
+/** `byUs`: this process holds it itself. */
+export function heldError(
+  facts: {
+    readonly key: string
+    readonly holder: string | undefined
+    readonly waitedMs: number
+    readonly attempts: number
+  },
+  byUs: boolean,
+): AcquireTimeoutError {
+  const { key, holder, waitedMs, attempts } = facts
+  const by = holder === undefined ? '' : ` by ${holder}`
+  const own = byUs ? '; this process holds it itself, and leases are not re-entrant' : ''
+  const message = `${JSON.stringify(key)} is held${by}; waited ${waitedMs} ms, asked ${attempts} times${own}`
+  return new AcquireTimeoutError(message, facts)
+}
+
+/** For `close`: these could not be released. */
+export function lingeringError(keys: readonly string[]): StoreUnavailableError {
+  const names = keys.map((key) => JSON.stringify(key))
+  const errors = names.map((name) => new LeaseError('ERR_LEASE_UNAVAILABLE', `no answer to the release of ${name}`))
+  const message = `could not release ${names.join(', ')}: they may linger up to their TTL`
+  return new StoreUnavailableError(message, { errors })
 }
 
 const BECAUSE: Record<LossReason, string> = {

@@ -92,6 +92,8 @@ const LEASES_OPTIONS = [
   'environment',
 ]
 const TRY_OPTIONS = ['ttlMs', 'signal', 'label', 'heartbeat', 'minHoldMs', 'maxHoldMs', 'life']
+const ACQUIRE_OPTIONS = [...TRY_OPTIONS, 'waitMs']
+const OWN_LIFE: Life = { pids: [process.pid] }
 
 export interface Settings {
   readonly namespace: string
@@ -156,7 +158,7 @@ export function resolveWish(
   base: LeasesOptions,
   waits: boolean,
 ): Wish {
-  check.known(waits ? 'acquire' : 'tryAcquire', given, waits ? [...TRY_OPTIONS, 'waitMs'] : TRY_OPTIONS)
+  check.known(waits ? 'acquire' : 'tryAcquire', given, waits ? ACQUIRE_OPTIONS : TRY_OPTIONS)
   const ttlMs = or(given.ttlMs, settings.ttlMs)
   check.length('ttlMs', ttlMs, MAX_MS)
   const wish: Wish = {
@@ -170,7 +172,7 @@ export function resolveWish(
     heartbeat: or(given.heartbeat, true),
     minHoldMs: or(given.minHoldMs, 0),
     maxHoldMs: given.maxHoldMs,
-    life: or(given.life, { pids: [process.pid] }),
+    life: or(given.life, OWN_LIFE),
   }
   check.text('label', wish.label, 255)
   if (wish.waitMs !== Number.POSITIVE_INFINITY) check.duration('waitMs', wish.waitMs, MAX_MS, 0, ', or Infinity')

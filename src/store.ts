@@ -54,12 +54,25 @@ export interface HeldRef extends ClaimRef {
   readonly life?: Life
 }
 
+/** What a store needs of an AbortSignal (which is one). Calls back once, without an event. */
+export interface Cancellation {
+  readonly aborted: boolean
+  readonly reason: unknown
+  addEventListener(type: 'abort', listener: () => void): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+
 /**
  * `signal` aborts when nobody wants the answer any more: do not send what has not been sent. What was sent may still be
  * answered, and a grant that comes so late is given back. The core times calls; a store need not.
  */
 export interface CallOptions {
   readonly signal: AbortSignal
+  /**
+   * The same news, for stores so fast that the making of an AbortSignal (some µs) shows: the core makes `signal` when it
+   * is first read, and such a store reads `call.cancellation ?? call.signal`. Whoever else calls a store need not give it.
+   */
+  readonly cancellation?: Cancellation
 }
 
 export interface ReleaseOptions extends CallOptions {

@@ -1,12 +1,12 @@
-import type { Grant } from './active-lease.js'
-import { type Attempt, attempt, Owner } from './attempt.js'
+import { type Attempt, attempt, type Grant, Owner } from './attempt.js'
 import { backoff } from './backoff.js'
-import { AcquireTimeoutError, StoreUnavailableError, StoreUnsafeError } from './errors.js'
+import { StoreUnsafeError } from './errors.js'
 import { emit } from './events.js'
 import { listen } from './listen.js'
-import { placeOf, unavailable } from './messages.js'
+import { heldError, notReadyError, unavailable } from './messages.js'
 import type { Wish } from './options.js'
-import type { AcquireOutcome, Claim, Key, Store, Watch } from './store.js'
+import { Scope } from './scope.js'
+import type { AcquireOutcome, Cancellation, Claim, Key, Store, Watch } from './store.js'
 import { deadlineOf } from './validity.js'
 
 /** How often a waiter asks when nothing tells it to. With notifications the poll is only a safety net. */
@@ -15,6 +15,14 @@ const POLL_BESIDE_HINTS = { baseMs: 500, capMs: 4000 }
 const POLL_UNAVAILABLE = { baseMs: 50, capMs: 1000 }
 /** Hints may come in storms; questions do not. */
 const MIN_GAP_MS = 2
+
+/** What an acquisition needs of its `Leases`. */
+export interface Acquirer {
+  /** Gives an owner's claim back in the background. */
+  retire(owner: Owner, wish: Wish): void
+  /** This process has the key. */
+  holds(name: string): boolean
+}
 
 type Answer = { kind: 'held' | 'not-ready'; outcome: AcquireOutcome } | { kind: 'unavailable'; error: unknown }
 
@@ -25,9 +33,8 @@ export class Acquisition {
   readonly #key: Key
   readonly #startedAt: number
   readonly #endsAt: number
-  readonly #cancelled: AbortSignal
-  readonly #retire: (owner: Owner) => void
-  readonly #holdsItself: () => boolean
+  readonly #cancelled = new Scope()
+  readonly #acquirer: Acquirer
   #owner: Owner
   /** The present owner has a place in line. */
   #queued = false
@@ -41,32 +48,32 @@ export class Acquisition {
   #armed = false
   #polls = 0
 
-  /** `retire` gives an owner's claim back in the background; `holdsItself`: this process has the key. */
-  constructor(
-    store: Store,
-    wish: Wish,
-    key: Key,
-    cancelled: AbortSignal,
-    retire: (owner: Owner) => void,
-    holdsItself: () => boolean,
-  ) {
+  constructor(store: Store, wish: Wish, key: Key, acquirer: Acquirer) {
     this.#store = store
     this.#wish = wish
     this.#key = key
-    this.#cancelled = cancelled
-    this.#retire = retire
-    this.#holdsItself = holdsItself
+    this.#acquirer = acquirer
     this.#startedAt = this.#now()
     this.#endsAt = this.#startedAt + wish.waitMs
     this.#owner = this.#freshOwner()
   }
 
-  /** @throws the reason of `cancelled`, or the error that the last answer decides. */
+  /** Ends it: `run` rejects with the reason. */
+  cancel(reason: unknown): void {
+    this.#cancelled.abort(reason)
+  }
+
+  get cancelled(): Cancellation {
+    return this.#cancelled
+  }
+
+  /** @throws the reason of the cancelling, or the error that the last answer decides. */
   async run(): Promise<{ readonly owner: Owner; readonly grant: Grant }> {
     let settled = false
     try {
       for (;;) {
         const result = await this.#ask()
+        if (!this.#cancelled.aborted) this.#report(result)
         const answer = this.#judge(result)
         if ('grant' in answer) {
           settled = true
@@ -85,7 +92,7 @@ export class Acquisition {
     }
   }
 
-  async #ask(): Promise<Attempt> {
+  #ask(): Promise<Attempt> {
     const { clock } = this.#wish.environment
     const { ttlMs, lockDelayMs, minHoldMs, fenceFloor, label, life, callTimeoutMs } = this.#wish
     if (this.#owner.retired) {
@@ -105,14 +112,15 @@ export class Acquisition {
       label,
       life,
     }
-    const budgetMs = Math.max(this.#endsAt - clock.now(), 0) + callTimeoutMs
-    const began = clock.now()
-    this.#askedAt = began
+    this.#askedAt = this.#attempts === 0 ? this.#startedAt : clock.now()
     this.#attempts++
+    const budgetMs = Math.max(this.#endsAt - this.#askedAt, 0) + callTimeoutMs
     const limits = { callTimeoutMs, budgetMs, signal: this.#cancelled }
-    const result = await attempt(this.#store, clock, claim, owner, limits, () => this.#retire(owner))
-    if (!this.#cancelled.aborted) this.#report(result, clock.now() - began)
-    return result
+    return attempt(this.#store, clock, claim, owner, limits, () => this.#retire(owner))
+  }
+
+  #retire(owner: Owner): void {
+    this.#acquirer.retire(owner, this.#wish)
   }
 
   #judge(result: Attempt): { grant: Grant } | Answer {
@@ -124,9 +132,11 @@ export class Acquisition {
     const { outcome, sentAt } = result
     if (outcome.kind === 'granted') {
       // Nobody is handed a lease whose deadline has passed, nor one after it was cancelled (B222).
-      if (!this.#cancelled.aborted && this.#now() < deadlineOf(sentAt, outcome.ttlMs, this.#wish)) {
+      const answeredAt = this.#now()
+      if (!this.#cancelled.aborted && answeredAt < deadlineOf(sentAt, outcome.ttlMs, this.#wish)) {
+        const { ttlMs, fence } = outcome
         const waitedMs = sentAt - this.#startedAt
-        return { grant: { sentAt, ttlMs: outcome.ttlMs, fence: outcome.fence, waitedMs, attempts: this.#attempts } }
+        return { grant: { sentAt, answeredAt, ttlMs, fence, waitedMs, attempts: this.#attempts } }
       }
       this.#retire(this.#owner)
       return { kind: 'unavailable', error: new Error('the grant came too late to be used') }
@@ -199,32 +209,21 @@ export class Acquisition {
       return unavailable(this.#store, `acquire ${JSON.stringify(this.#key.name)}`, answer.error)
     }
     const { outcome } = answer
+    const { name } = this.#key
+    if (outcome.kind === 'not-ready') return notReadyError(this.#store, name, outcome)
     const waitedMs = Math.round(this.#now() - this.#startedAt)
-    const name = JSON.stringify(this.#key.name)
-    if (outcome.kind === 'not-ready') {
-      const { why, retryAfterMs } = outcome
-      const message = `${placeOf(this.#store)} is not ready to grant ${name}: ${why} (ask again in ${retryAfterMs} ms)`
-      return new StoreUnavailableError(message, { notReady: { why, retryAfterMs } })
-    }
-    const by = this.#holder === undefined ? '' : ` by ${this.#holder}`
-    const own = this.#holdsItself() ? '; this process holds it itself, and leases are not re-entrant' : ''
-    const message = `${name} is held${by}; waited ${waitedMs} ms, asked ${this.#attempts} times${own}`
-    return new AcquireTimeoutError(message, {
-      key: this.#key.name,
-      holder: this.#holder,
-      waitedMs,
-      attempts: this.#attempts,
-    })
+    const facts = { key: name, holder: this.#holder, waitedMs, attempts: this.#attempts }
+    return heldError(facts, this.#acquirer.holds(name))
   }
 
-  #report(result: Attempt, durationMs: number): void {
+  #report(result: Attempt): void {
     emit(this.#wish.observers, 'attempt', () => {
       const about = {
         type: 'attempt' as const,
         namespace: this.#key.namespace,
         key: this.#key.name,
         store: this.#store.name,
-        durationMs,
+        durationMs: this.#now() - this.#askedAt,
         attempt: this.#attempts,
       }
       if (result.kind === 'unavailable') return { ...about, outcome: 'unavailable' as const, error: result.error }

@@ -27,6 +27,7 @@ import { delimiter, dirname, join, relative } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { anchors, type CodeBlock, codeBlocks, links } from './support/markdown.js'
+import { establishedRedis, withRedis } from './support/servers/redis.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -45,7 +46,13 @@ const pages = new Map(
     .sort()
     .map((path) => [path, readFileSync(join(root, path), 'utf8')] as const),
 )
-const blocks = [...pages].flatMap(([page, text]) => codeBlocks(page, text))
+/** The server of the pages, which is not at its usual port here. */
+const PAGES_REDIS = 'localhost:6379'
+const redis = withRedis.skip ? null : await establishedRedis()
+after(() => redis?.end())
+const blocks = [...pages]
+  .flatMap(([page, text]) => codeBlocks(page, redis ? text.replaceAll(PAGES_REDIS, `127.0.0.1:${redis.port}`) : text))
+  .filter(({ code }) => redis !== null || !code.includes(PAGES_REDIS))
 
 let folder = ''
 before(() => {
@@ -58,7 +65,7 @@ before(() => {
   writeFileSync(join(folder, 'bin/npx'), script(npx), { mode: 0o755 })
   mkdirSync(join(folder, 'node_modules/@types'), { recursive: true })
   symlinkSync(root, join(folder, 'node_modules/holdfast'))
-  for (const name of ['@types/node', 'undici-types', 'better-sqlite3', 'prom-client']) {
+  for (const name of ['@types/node', 'undici-types', 'better-sqlite3', 'prom-client', 'ioredis', 'redis']) {
     symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
   }
 })

@@ -212,9 +212,10 @@ class Table {
 function client(table: Table, traits: StoreTraits, probe: () => Probe): Store {
   let open = true
   const unlisten = new Set<() => void>()
-  const ask = async <T>({ signal }: CallOptions, answer: () => T): Promise<T> => {
+  const ask = async <T>(call: CallOptions, answer: () => T): Promise<T> => {
+    const { aborted, reason } = call.cancellation ?? call.signal
     if (!open) throw new StoreError('the memory store is closed', 'none')
-    if (signal.aborted) throw new StoreError('cancelled before it was asked', 'none', { cause: signal.reason })
+    if (aborted) throw new StoreError('cancelled before it was asked', 'none', { cause: reason })
     return answer()
   }
   return {

@@ -113,6 +113,10 @@ describe('fish', needsCommands('fish'), () => {
 })
 
 describe('every script', () => {
+  test('offers the beginnings of URLs', async () => {
+    for (const shell of ['bash', 'zsh', 'fish'])
+      assert.match((await cli.run(['completion', shell])).stdout, / sqlite: redis:\/\/ rediss:\/\//, shell)
+  })
   test('names every command and option of the table', async () => {
     for (const shell of ['bash', 'zsh', 'fish']) {
       const { stdout } = await cli.run(['completion', shell])

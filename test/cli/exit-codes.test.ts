@@ -137,7 +137,7 @@ describe('64: bad usage', () => {
     [run('--namespace', '')],
     [run('--json-log', '-')],
     [run('--json-log', 'no/such/folder')],
-    [run('--store', 'redis://h')],
+    [run('--store', 'etcd://h')],
     [run('--store', 'nonsense:x')],
     [run('--store', 'sqlite:a.db', '--store', 'sqlite:b.db')],
     [run('--store', 'refuse:')],

@@ -8,7 +8,7 @@ import { type RedisServer, redisServer, withRedis } from '../support/servers/red
 import { CLIENTS, type ClientLibrary } from '../support/servers/redis-clients.js'
 
 const CALL_MS = 166
-/** How late a timer of a busy test machine may be. */
+/** How much later than a plain timer. */
 const LATE_MS = 50
 /** A connection that was being opened when the silence ended is given up after 2 s, and another is opened. */
 const RECOVERED_WITHIN_MS = 2500
@@ -24,17 +24,18 @@ const SILENCES: readonly Silence[] = [
   { what: 'SIGSTOP', begin: (server) => server.pause(), end: (server) => server.resume() },
 ]
 
-/** When the belief ended, by the signal; watched also by reading `held` as often as the event loop allows. */
+/** When the belief ended, by the signal, and when `held` was last read to be true. */
 async function endOfBelief(lease: Lease): Promise<{ abortedAt: number; lastHeldAt: number }> {
   let abortedAt = 0
   let lastHeldAt = 0
   lease.signal.addEventListener('abort', () => {
     abortedAt = now()
   })
+  // Looks seldom enough that it is the lease's own timer that ends it.
   while (abortedAt === 0) {
     const readAt = now()
     if (lease.held) lastHeldAt = readAt
-    await new Promise(setImmediate)
+    await sleep(lease.remainingMs > 20 ? 10 : 30)
   }
   return { abortedAt, lastHeldAt }
 }
@@ -82,32 +83,39 @@ async function hungWhileHeld(library: ClientLibrary, silence: Silence): Promise<
     await sleep(20)
     const deadline = deadlineOf(lease)
     const calls = {
-      acquire: timing(ours.leases.acquire('other', { waitMs: 0 })),
-      'acquire of what is held': timing(ours.leases.acquire('k', { waitMs: 0 })),
-      'acquire that waits': timing(ours.leases.acquire('other', { waitMs: 300 })),
-      inspect: timing(ours.leases.inspect('k')),
-      release: timing(given.release()),
+      acquire: timing(ours.leases.acquire('other', { waitMs: 0 }), CALL_MS),
+      'acquire of what is held': timing(ours.leases.acquire('k', { waitMs: 0 }), CALL_MS),
+      'acquire that waits': timing(ours.leases.acquire('other', { waitMs: 300 }), 300 + CALL_MS),
+      inspect: timing(ours.leases.inspect('k'), CALL_MS),
+      release: timing(given.release(), 2 * CALL_MS),
     }
+    let plainAt = 0
+    setTimeout(
+      () => {
+        plainAt = now()
+      },
+      Math.ceil(deadline.latest - now()),
+    )
     const { abortedAt, lastHeldAt } = await endOfBelief(lease)
 
     assert.ok(abortedAt - begunAt > 300, `the belief of a TTL had ${abortedAt - begunAt} ms left in silence`)
     assert.ok(abortedAt >= deadline.earliest, `aborted ${deadline.earliest - abortedAt} ms before the deadline`)
-    assert.ok(abortedAt <= deadline.latest + LATE_MS, `aborted ${abortedAt - deadline.latest} ms after the deadline`)
+    const late = abortedAt - Math.max(deadline.latest, plainAt)
+    assert.ok(late <= LATE_MS, `aborted ${late} ms after the deadline`)
     assert.ok(lastHeldAt < deadline.latest, `believed ${lastHeldAt - deadline.latest} ms after the deadline`)
     assert.equal(lease.held, false)
     assert.equal((lease.signal.reason as { reason?: string }).reason, 'expired')
     assert.ok(ours.events.some(({ type }) => type === 'at-risk'))
 
     for (const [name, settled] of Object.entries(calls)) {
-      const { ms, value, error } = await settled
-      const limit = { release: 2 * CALL_MS, 'acquire that waits': 300 + CALL_MS }[name] ?? CALL_MS
-      assert.ok(ms <= limit + LATE_MS, `${name} took ${ms} ms`)
+      const { ms, lateMs, value, error } = await settled
+      assert.ok(lateMs <= LATE_MS, `${name} took ${ms} ms`)
       if (name === 'release') assert.equal(value, 'unknown')
       else assert.equal((error as { code?: string }).code, 'ERR_LEASE_UNAVAILABLE', `${name}: ${value} ${error}`)
     }
-    const lost = await timing(lease.release())
+    const lost = await timing(lease.release(), 2 * CALL_MS)
     assert.equal(lost.value, 'lost')
-    assert.ok(lost.ms <= 2 * CALL_MS + LATE_MS, `release of what is lost took ${lost.ms} ms`)
+    assert.ok(lost.lateMs <= LATE_MS, `release of what is lost took ${lost.ms} ms`)
 
     silence.end(server, ours)
     const next = await theirs
@@ -141,3 +149,28 @@ for (const silence of SILENCES) {
     }
   })
 }
+
+/** Begins before a heartbeat and lasts two fifths of the TTL: connections that were tried meanwhile are of no use. */
+async function briefSilence(library: ClientLibrary): Promise<void> {
+  const server = await redisServer()
+  const ours = await redisBed(server, library, { ttlMs: 3000 })
+  try {
+    const lease = await ours.leases.acquire('k')
+    await sleep(900)
+    ours.proxy.hole()
+    await sleep(1200)
+    ours.proxy.heal()
+    assert.ok(ours.proxy.counts.lostRequestBytes > 0, 'the heartbeat was lost')
+    await sleep(2000)
+    assert.ok(lease.held, `${lease.signal.reason}`)
+    assert.equal(await ownerAt(server, 'k'), lease.owner)
+    assert.equal(await lease.release(), 'released')
+  } finally {
+    await ours.end()
+    await server.end()
+  }
+}
+
+describe('the network is silent for two fifths of the TTL', { ...withRedis, concurrency: true }, () => {
+  for (const library of CLIENTS) test(`${library.name}: the lease is kept`, () => briefSilence(library))
+})

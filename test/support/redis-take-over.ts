@@ -9,6 +9,7 @@ import { redisServer } from './servers/redis.js'
 
 const CLI = fileURLToPath(new URL('../../bundle/cli/main.js', import.meta.url))
 const WORKER = fileURLToPath(new URL('./redis-take-over-worker.js', import.meta.url))
+const LEASE = 'holdfast:lease:default:key'
 const { host } = systemEnvironment()
 
 /** `library`: an application · `run`: the command line. */
@@ -47,11 +48,13 @@ async function takeOver(kind: HolderKind, server: Server, ttlMs: number, waitMs:
     await sleep(150 + waitMs)
     const killedAt = host.now()
     holder.kill('SIGKILL')
-    const leftMs = Number(await server.send('PTTL', 'holdfast:lease:default:key'))
+    const leftMs = Number(await server.send('PTTL', LEASE))
     const { at } = await held
     return { afterKillMs: at - killedAt, leftMs }
   } finally {
     for (const child of [holder, waiter]) await end(child)
+    // The next holder need not wait for this waiter's lease.
+    await server.send('DEL', LEASE)
   }
 }
 
@@ -73,7 +76,7 @@ async function startWorker(port: number, ttlMs: number): Promise<ChildProcess> {
 async function startRun(port: number, ttlMs: number): Promise<ChildProcess> {
   const store = `redis://127.0.0.1:${port}?max-ttl=${ttlMs}ms`
   const args = ['run', '--store', store, '--ttl', `${ttlMs}ms`, 'key', '--', 'sh', '-c', 'echo up; exec sleep 600']
-  const child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'ignore'] })
   await once(child.stdout, 'data')
   return child
 }

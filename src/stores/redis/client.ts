@@ -10,6 +10,8 @@ export interface Wire {
   send(args: string[]): Promise<unknown>
   subscribe(channel: string): Promise<unknown>
   unsubscribe(channel: string): Promise<unknown>
+  /** Nothing is under way, and from now on only `send` and `destroy` are used: it may take a shorter way. */
+  shorten?(): void
   /** Whether it keeps the process running. */
   hold(keepsRunning: boolean): void
   /** At once, without waiting for anything. */

@@ -1,16 +1,25 @@
 import { StoreError } from '../../errors.js'
+import type { Cancellation } from '../../store.js'
 import type { RedisClient } from './client.js'
 import { Connection } from './connection.js'
 import type { Counter } from './keys.js'
 import type { Settings } from './options.js'
-import { inspectServer, Sightings } from './server-life.js'
+import { withoutSecrets } from './replies.js'
+import { inspectServer, type ServerLife, Sightings } from './server-life.js'
 
 /** For the whole of connecting, logging in and looking at the server. */
 const OPEN_WITHIN_MS = 2_000
+/** By then another try is made beside it: what was lost on the way of this one is repeated late, or never. */
+const OPEN_PATIENCE_MS = 400
 /** After a failure, calls share its error for this long instead of trying again each by itself. */
 const FAILED_FOR_MS = 25
 /** Replaced connections that are kept for late answers. */
 const MAX_RETIRED = 4
+
+interface Failure {
+  readonly error: unknown
+  readonly until: number
+}
 
 /** The connection for what is asked now: opened when first needed, replaced when it ended or hangs. */
 export class Connections {
@@ -19,8 +28,9 @@ export class Connections {
   readonly #counter: Counter
   readonly #sightings = new Sightings()
   #current: Connection | null = null
-  #opening: Promise<Connection> | null = null
-  #failed: { readonly error: unknown; readonly until: number } | null = null
+  /** The latest try. */
+  #opening: { readonly connection: Promise<Connection>; readonly since: number } | null = null
+  #failed: Failure | null = null
   /** All that have not ended. */
   readonly #open = new Set<Connection>()
   #closed = false
@@ -37,18 +47,33 @@ export class Connections {
   }
 
   /** @throws StoreError `none` when there is none, the store is closed, or `signal` aborts first. */
-  async use(signal: AbortSignal): Promise<Connection> {
+  async use(signal: Cancellation): Promise<Connection> {
     this.refuseWhenUseless(signal)
     const usable = this.usable
     if (usable) return usable
-    if (this.#failed && this.#settings.environment.clock.now() < this.#failed.until) throw this.#failed.error
-    this.#opening ??= this.#connect().finally(() => {
-      this.#opening = null
-    })
-    return unlessAborted(this.#opening, signal)
+    const now = this.#settings.environment.clock.now()
+    if (this.#failed && now < this.#failed.until) throw this.#failed.error
+    const isFresh = this.#opening && now < this.#opening.since + OPEN_PATIENCE_MS
+    const { connection } = this.#opening && isFresh ? this.#opening : this.#openAnother(now)
+    return unlessAborted(connection, signal)
   }
 
-  refuseWhenUseless(signal: AbortSignal): void {
+  #openAnother(now: number): { readonly connection: Promise<Connection> } {
+    const opening = { connection: this.#connect(), since: now }
+    this.#opening = opening
+    const over = (failed: Failure | null) => {
+      if (this.#opening !== opening) return
+      this.#opening = null
+      this.#failed = failed
+    }
+    opening.connection.then(
+      () => over(null),
+      (error) => over({ error, until: this.#settings.environment.clock.now() + FAILED_FOR_MS }),
+    )
+    return opening
+  }
+
+  refuseWhenUseless(signal: Cancellation): void {
     if (this.#closed) throw new StoreError(`${this.#client.place}: the store is closed`, 'none')
     if (signal.aborted) throw cancelled(signal)
   }
@@ -56,6 +81,14 @@ export class Connections {
   close(): void {
     this.#closed = true
     for (const connection of this.#open) connection.end(new Error('the store was closed'))
+  }
+
+  /** Looks at the server as it is now. */
+  async look(connection: Connection): Promise<ServerLife> {
+    const ask = (...args: string[]) => connection.request(args, OPEN_WITHIN_MS)
+    const life = await inspectServer(ask, this.#client.place, this.#counter, this.#settings, this.#sightings)
+    connection.life = life
+    return life
   }
 
   async #connect(): Promise<Connection> {
@@ -68,22 +101,19 @@ export class Connections {
       const timer = clock.timer(giveUpAt - clock.now(), () =>
         connection.end(new Error(`no answer within ${OPEN_WITHIN_MS} ms of connecting`)),
       )
-      const ask = (...args: string[]) => connection.send(args, OPEN_WITHIN_MS)
-      connection.life = await inspectServer(
-        ask,
-        this.#client.place,
-        this.#counter,
-        this.#settings,
-        this.#sightings,
-      ).finally(() => timer.cancel())
+      await this.look(connection).finally(() => timer.cancel())
     } catch (error) {
       connection.end(error)
       // Nothing that matters was asked.
-      const failure = new StoreError(error instanceof Error ? error.message : String(error), 'none', { cause: error })
-      this.#failed = { error: failure, until: clock.now() + FAILED_FOR_MS }
-      throw failure
+      throw new StoreError(error instanceof Error ? error.message : String(error), 'none', {
+        cause: withoutSecrets(error),
+      })
     }
-    this.#failed = null
+    // A later try was faster.
+    if (this.#current?.usable) {
+      connection.retire()
+      return this.#current
+    }
     this.#current?.retire()
     this.#current = connection
     this.#limitRetired()
@@ -98,13 +128,14 @@ export class Connections {
   }
 }
 
-export const cancelled = (signal: AbortSignal): StoreError =>
+export const cancelled = (signal: Cancellation): StoreError =>
   new StoreError('cancelled before it was asked', 'none', { cause: signal.reason })
 
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+/** Rejects with `none` when `signal` aborts first; the work goes on. */
+export function unlessAborted<T>(work: Promise<T>, signal: Cancellation): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(cancelled(signal))
-    signal.addEventListener('abort', abort, { once: true })
+    signal.addEventListener('abort', abort)
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }

@@ -177,3 +177,12 @@ export async function redisServer(options: RedisServerOptions = {}): Promise<Red
     }
   }
 }
+
+/** One that may grant at once: durable, with a counter that an earlier life of it left. */
+export async function establishedRedis(): Promise<RedisServer> {
+  const args = ['--appendonly', 'yes', '--appendfsync', 'always', '--no-appendfsync-on-rewrite', 'no']
+  const server = await redisServer({ args })
+  await server.send('SET', 'holdfast:fence', '1')
+  await server.send('SET', 'holdfast:born', '0'.repeat(40))
+  return server
+}
