@@ -8,6 +8,7 @@ import { readStat } from './process-stat.js'
 import { randomBytes } from './random-bytes.js'
 import type { Cancellation } from './store.js'
 import { SuspendMeter } from './suspend-meter.js'
+import { monotonic, SystemClock } from './system-clock.js'
 
 export interface Timer {
   cancel(): void
@@ -81,115 +82,7 @@ export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-// Taken once, so that a test framework's fake clocks in the user's process cannot reach a deadline.
-const monotonic = performance.now.bind(performance)
-const wall = Date.now.bind(Date)
-const startTimer = setTimeout
-const stopTimer = clearTimeout
-const startTicker = setInterval
 const hrtime = process.hrtime.bigint.bind(process.hrtime)
-
-/** Node's timers fire at once beyond this. */
-const MAX_TIMER_MS = 2 ** 31 - 1
-/** How often pending timers are compared with the clock: a resumed machine's timers are late by the time it slept. */
-const RESUME_LOOK_MS = 100
-/** The wall clock and the monotonic clock part by more than this only when something happened. */
-const WALL_TOLERANCE_MS = 2
-/** The longest time for which a look at the boot clock is trusted. */
-const BOOT_LOOK_MS = 250
-/** `now()` counts suspend where the boot clock can be believed; see {@link bootClockIsOurs}. */
-class SystemClock implements Clock {
-  readonly #meter: SuspendMeter | null
-  readonly #pending = new Set<SystemTimer>()
-  #ticker: NodeJS.Timeout | undefined
-  /** The suspend that pending timers allow for. */
-  #rearmedFor = 0
-  #lastWallAhead = 0
-  #lastLook = Number.NEGATIVE_INFINITY
-
-  constructor(meter: SuspendMeter | null) {
-    this.#meter = meter
-  }
-
-  now(): number {
-    const mono = monotonic()
-    const meter = this.#meter
-    if (!meter) return mono
-    // Reading the boot clock costs 7 µs, the wall clock 40 ns. A resume moves the wall clock ahead of the monotonic
-    // one; so does an administrator, which then costs us one look.
-    const wallAhead = wall() - mono
-    if (Math.abs(wallAhead - this.#lastWallAhead) > WALL_TOLERANCE_MS || mono - this.#lastLook > BOOT_LOOK_MS) {
-      meter.look()
-      this.#lastWallAhead = wallAhead
-      this.#lastLook = mono
-    }
-    return mono + meter.suspended
-  }
-
-  wall(): number {
-    return wall()
-  }
-
-  timer(ms: number, callback: () => void, { keepAlive = false, prompt = false }: TimerOptions = {}): Timer {
-    const timer = new SystemTimer(this, this.now() + ms, callback, keepAlive, (t) => this.#pending.delete(t))
-    if (!prompt || !this.#meter) return timer
-    this.#pending.add(timer)
-    this.#ticker ??= startTicker(() => this.#lookAtPending(), RESUME_LOOK_MS).unref()
-    return timer
-  }
-
-  #lookAtPending(): void {
-    if (this.#pending.size === 0) {
-      clearInterval(this.#ticker)
-      this.#ticker = undefined
-      return
-    }
-    this.now()
-    const suspended = this.#meter?.suspended ?? 0
-    // Not "grew in this call": whoever read the clock first after the resume has noticed it already.
-    if (suspended === this.#rearmedFor) return
-    this.#rearmedFor = suspended
-    for (const timer of [...this.#pending]) timer.rearm()
-  }
-}
-
-class SystemTimer implements Timer {
-  readonly #clock: Clock
-  readonly #due: number
-  readonly #callback: () => void
-  readonly #keepAlive: boolean
-  readonly #forget: (timer: SystemTimer) => void
-  #handle: NodeJS.Timeout | undefined
-
-  constructor(clock: Clock, due: number, callback: () => void, keepAlive: boolean, forget: (t: SystemTimer) => void) {
-    this.#clock = clock
-    this.#due = due
-    this.#callback = callback
-    this.#keepAlive = keepAlive
-    this.#forget = forget
-    this.rearm()
-  }
-
-  rearm(): void {
-    stopTimer(this.#handle)
-    const remaining = Math.min(Math.max(this.#due - this.#clock.now(), 0), MAX_TIMER_MS)
-    // Node counts whole milliseconds from the start of a turn: without one more, most would fire early, and twice.
-    this.#handle = startTimer(() => this.#look(), Math.min(Math.ceil(remaining) + 1, MAX_TIMER_MS))
-    if (!this.#keepAlive) this.#handle.unref()
-  }
-
-  // Node's timers may fire up to a millisecond early, and a wait beyond 2^31-1 ms takes several of them.
-  #look(): void {
-    if (this.#clock.now() < this.#due) return this.rearm()
-    this.#forget(this)
-    this.#callback()
-  }
-
-  cancel(): void {
-    stopTimer(this.#handle)
-    this.#forget(this)
-  }
-}
 
 const readText = (path: string): string | null => {
   try {

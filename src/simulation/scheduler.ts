@@ -1,3 +1,4 @@
+import { Agenda, type Entry } from '../agenda.js'
 import { turn } from '../environment.js'
 
 /** Something that will happen at a moment of simulated time, unless it is cancelled first. */
@@ -7,20 +8,16 @@ export interface Scheduled {
 
 /** Turns of the event loop asked for at once: one pass of Node's loop runs them all, which makes each three times cheaper. */
 const TURNS = 64
-/** Cancelled events are thrown out when there are this many and they are the larger half. */
-const PURGE_FROM = 256
 const DEFAULT_LIMIT_MS = 3_600_000
 
 /**
- * Simulated time: a heap of events in the order of (time, sequence). Between two events everything that is already
+ * Simulated time: an agenda of events. Between two events everything that is already
  * settled runs to its end, so code under test is real asynchronous code, and its order depends on nothing but the
  * events. One driver at a time: `advance` and `runUntil` must not overlap.
  */
 export class Scheduler {
-  readonly #heap: Event[] = []
+  readonly #agenda = new Agenda<Entry>()
   #now = 0
-  #sequence = 0
-  #cancelled = 0
   #turns: Promise<void>[] = []
   #driving = false
 
@@ -31,15 +28,15 @@ export class Scheduler {
 
   /** How many events are still to come. */
   get pending(): number {
-    return this.#heap.length - this.#cancelled
+    return this.#agenda.size
   }
 
   /** Runs `callback` at `time`; at once (but never within this call) when that has passed. */
   at(time: number, callback: () => void): Scheduled {
     if (!(time < Number.POSITIVE_INFINITY)) throw new RangeError(`time must be a finite number, but got ${time}`)
-    const event: Event = { time, sequence: this.#sequence++, callback }
-    push(this.#heap, event)
-    return { cancel: () => this.#cancel(event) }
+    const event: Entry = { due: time, sequence: 0, callback }
+    this.#agenda.add(event)
+    return { cancel: () => void this.#agenda.cancel(event) }
   }
 
   /** Lets `ms` of simulated time pass. */
@@ -79,13 +76,10 @@ export class Scheduler {
     try {
       for (;;) {
         await this.#settle()
-        const event = this.#next()
-        if (!event || enough(event.time)) return
-        pop(this.#heap)
-        this.#now = Math.max(this.#now, event.time)
-        const { callback } = event
-        event.callback = null
-        callback?.()
+        const event = this.#agenda.first
+        if (!event || enough(event.due)) return
+        this.#now = Math.max(this.#now, event.due)
+        this.#agenda.take()?.()
       }
     } finally {
       this.#turns = []
@@ -98,66 +92,4 @@ export class Scheduler {
     if (this.#turns.length === 0) this.#turns = Array.from({ length: TURNS }, turn).reverse()
     return this.#turns.pop() ?? turn()
   }
-
-  #next(): Event | undefined {
-    for (;;) {
-      const event = this.#heap[0]
-      if (!event || event.callback) return event
-      pop(this.#heap)
-      this.#cancelled--
-    }
-  }
-
-  #cancel(event: Event): void {
-    if (!event.callback) return
-    event.callback = null
-    this.#cancelled++
-    if (this.#cancelled < PURGE_FROM || this.#cancelled * 2 < this.#heap.length) return
-    const left = this.#heap.filter((each) => each.callback)
-    this.#heap.length = 0
-    for (const each of left) push(this.#heap, each)
-    this.#cancelled = 0
-  }
-}
-
-interface Event {
-  readonly time: number
-  readonly sequence: number
-  /** Null once it was cancelled or has run. */
-  callback: (() => void) | null
-}
-
-const before = (a: Event, b: Event) => a.time < b.time || (a.time === b.time && a.sequence < b.sequence)
-
-function push(heap: Event[], event: Event): void {
-  let at = heap.length
-  heap.push(event)
-  while (at > 0) {
-    const up = (at - 1) >> 1
-    const parent = heap[up]
-    if (!parent || before(parent, event)) break
-    heap[at] = parent
-    at = up
-  }
-  heap[at] = event
-}
-
-function pop(heap: Event[]): Event | undefined {
-  const first = heap[0]
-  const last = heap.pop()
-  if (!first || !last || heap.length === 0) return first
-  let at = 0
-  for (;;) {
-    let down = 2 * at + 1
-    const left = heap[down]
-    const right = heap[down + 1]
-    if (!left) break
-    if (right && before(right, left)) down++
-    const child = heap[down]
-    if (!child || before(last, child)) break
-    heap[at] = child
-    at = down
-  }
-  heap[at] = last
-  return first
 }

@@ -20,7 +20,7 @@ import type {
 import { heldBy, holdingIn } from './redis/answers.js'
 import { clientOf, type RedisClient, type RedisClientLike } from './redis/client.js'
 import { type Connection, OtherLifeError } from './redis/connection.js'
-import { Connections } from './redis/connections.js'
+import { Connections, unlessAborted } from './redis/connections.js'
 import { Hints } from './redis/hints.js'
 import { KeySpace, labelField, ownerField } from './redis/keys.js'
 import { checked, MAX_TTL_MS, type RedisOptions, type Settings } from './redis/options.js'
@@ -84,7 +84,7 @@ class RedisStore implements Store {
     this.#settings = settings
     this.#keys = new KeySpace(settings.prefix)
     this.#connections = new Connections(client, settings, this.#keys.counter)
-    this.#steps = new Steps(this.#keys.counter)
+    this.#steps = new Steps(this.#keys.counter.value)
     this.#hints = new Hints(client, settings, this.#keys.revoked)
   }
 
@@ -95,7 +95,7 @@ class RedisStore implements Store {
   renew(held: HeldRef, call: CallOptions): Promise<RenewOutcome> {
     const lease = this.#keys.lease(held.key)
     const { ttlMs, lockDelayMs, fence, fenceFloor } = held
-    const arg = `${ownerField(held.owner)} ${fence} ${ttlMs + lockDelayMs} ${fenceFloor}`
+    const arg = `${ownerField(held.owner)} ${fence} ${Math.ceil(ttlMs + lockDelayMs)} ${fenceFloor}`
     return this.#on(call, async (connection, signal) => {
       const answer = await this.#steps.ask(connection, 'renew', lease, arg, {
         signal,
@@ -178,14 +178,17 @@ class RedisStore implements Store {
   }
 
   probe(call: CallOptions): Promise<Probe> {
-    return this.#on(call, async ({ life }) => ({
-      id: `redis ${life.runId}`,
-      incarnation: life.runId,
-      serverTimeMs: life.serverTimeMs,
-      version: life.version,
-      traits: { ...this.traits, fencing: life.durable ? 'durable' : 'volatile' },
-      findings: life.findings,
-    }))
+    return this.#on(call, async (connection, signal) => {
+      const life = await unlessAborted(this.#connections.look(connection), signal)
+      return {
+        id: `redis ${life.runId}`,
+        incarnation: life.runId,
+        serverTimeMs: life.serverTimeMs,
+        version: life.version,
+        traits: { ...this.traits, fencing: life.durable ? 'durable' : 'volatile' },
+        findings: life.findings,
+      }
+    })
   }
 
   async close(): Promise<void> {
@@ -219,7 +222,7 @@ class RedisStore implements Store {
       const now = clock.now()
       // What lands when nobody can use it any more would only stand in the way.
       const before = Math.ceil(now * 1000 + connection.aheadUs + ttlMs * 1000)
-      const keptMs = Math.max(ttlMs + lockDelayMs, minHoldMs)
+      const keptMs = Math.ceil(Math.max(ttlMs + lockDelayMs, minHoldMs))
       const arg = `${ownerField(claim.owner)} ${keptMs} ${before} ${fenceFloor} ${labelField(claim.label)}`
       const answer = await this.#steps.ask(connection, 'acquire', lease, arg, {
         signal,
@@ -229,10 +232,10 @@ class RedisStore implements Store {
       if (answer.startsWith('g ')) return { kind: 'granted', fence: BigInt(rest), ttlMs }
       if (answer.startsWith('h ')) return heldBy(rest)
       if (!answer.startsWith('l ')) throw this.#unusable(answer, lease)
-      // Its clock was moved, or we were late. It did nothing, so it may be asked again.
-      connection.aheadUs = Number(rest) - now * 1000
+      // It did nothing, so it may be asked again, unless we were late: a slow answer says nothing of the server's clock.
       if (attempt > 0 || clock.now() - now > ttlMs / 2)
         throw new StoreError(`${this.location}: the question came too late to be of use`, 'none')
+      connection.aheadUs = Number(rest) - now * 1000
     }
   }
 

@@ -15,7 +15,16 @@ const sourcesIn = (files: Files, folder: string) =>
 // ---------------------------------------------------------------------------------------------- import directions
 
 // Parts of the environment in files of their own.
-const BASE = ['store', 'errors', 'environment', 'suspend-meter', 'process-stat', 'random-bytes']
+const BASE = [
+  'store',
+  'errors',
+  'environment',
+  'agenda',
+  'system-clock',
+  'suspend-meter',
+  'process-stat',
+  'random-bytes',
+]
 
 /** For each part of `src/`: what it may import while running, and what it may import types from besides. */
 const DIRECTIONS: Record<string, { readonly values: readonly string[]; readonly types?: readonly string[] }> = {
@@ -64,6 +73,8 @@ function foreignImport(part: string, { specifier, kind }: Import): string | null
 
 // ---------------------------------------------------------------------------------------------- time and randomness
 
+/** The environment and its parts. */
+const TIME_FILES = ['src/environment.ts', 'src/system-clock.ts', 'src/random-bytes.ts']
 const CLOCK_MODULES = ['timers', 'timers/promises', 'perf_hooks']
 const CLOCK_WORDS = [
   /\bDate\.now\b/,
@@ -85,7 +96,7 @@ const SQLITE_CLOCK = /\b(?:unixepoch|julianday|strftime)\(|\bCURRENT_(?:TIMESTAM
 
 export const timeOnlyInEnvironment: Rule = (files) =>
   sourcesIn(files, 'src/').flatMap(([path, text]) => {
-    if (path === 'src/environment.ts' || path === 'src/random-bytes.ts') return []
+    if (TIME_FILES.includes(path)) return []
     const { code, withStrings } = readSource(text)
     const found: { what: string; line: number }[] = []
     for (const word of CLOCK_WORDS) {

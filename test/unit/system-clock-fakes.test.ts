@@ -7,6 +7,7 @@ interface Armed {
   readonly ms: number
   cleared: boolean
   unrefed: boolean
+  ref(): void
   unref(): void
 }
 
@@ -19,6 +20,9 @@ const fakeTimer = (callback: () => void, ms: number): Armed => {
     ms,
     cleared: false,
     unrefed: false,
+    ref() {
+      timer.unrefed = false
+    },
     unref() {
       timer.unrefed = true
     },
@@ -85,23 +89,92 @@ test('a timer that Node fires early is armed again for the rest', () => {
 })
 
 test('fractions of a millisecond are rounded up, and one is added for the turn of the loop', () => {
-  armed.length = 0
-  clock.timer(0.2, () => {}).cancel()
-  clock.timer(10.1, () => {}).cancel()
-  assert.deepEqual(
-    armed.map(({ ms }) => ms),
-    [2, 12],
-  )
+  for (const [ms, expected] of [
+    [0.2, 2],
+    [10.1, 12],
+  ] as const) {
+    armed.length = 0
+    const timer = clock.timer(ms, () => {})
+    assert.deepEqual(
+      armed.map((each) => each.ms),
+      [expected],
+    )
+    timer.cancel()
+    fire()
+  }
 })
 
-test('timers keep a process running only where that was asked for', () => {
+test('timers keep a process running only where that was asked for, and as long as one of those is to come', () => {
   armed.length = 0
-  clock.timer(10, () => {}).cancel()
-  clock.timer(10, () => {}, { keepAlive: false }).cancel()
-  clock.timer(10, () => {}, { keepAlive: true }).cancel()
+  const unrefed = () => armed.filter(({ cleared }) => !cleared).map((each) => each.unrefed)
+  const weak = [clock.timer(10, () => {}), clock.timer(20, () => {}, { keepAlive: false })]
+  assert.deepEqual(unrefed(), [true])
+  const strong = [clock.timer(30, () => {}, { keepAlive: true }), clock.timer(5, () => {}, { keepAlive: true })]
+  assert.deepEqual(unrefed(), [false])
+  fire()
+  assert.deepEqual(unrefed(), [false])
+  for (const timer of strong) timer.cancel()
+  for (const timer of strong) timer.cancel()
+  assert.deepEqual(unrefed(), [true])
+  for (const timer of weak) timer.cancel()
+  fire()
+  assert.deepEqual(unrefed(), [])
+})
+
+test('Node has one timer, for the earliest: it is left alone when that is cancelled, and fires once for nothing', () => {
+  armed.length = 0
+  const fired: string[] = []
+  const cancelled = clock.timer(10, () => fired.push('cancelled'))
+  clock.timer(50, () => fired.push('50'))
+  clock.timer(60, () => fired.push('60'))
+  clock.timer(50, () => fired.push('50, too'))
+  cancelled.cancel()
+  assert.equal(armed.length, 1)
+  fire()
+  assert.deepEqual([fired, armed.length], [[], 2])
+  fire()
+  assert.deepEqual(fired, ['50', '50, too'])
+  fire()
+  assert.deepEqual([fired.length, armed.length], [3, 3])
+})
+
+test('a timer for now, made while those that are due are called, waits for the next turn', () => {
+  armed.length = 0
+  const fired: string[] = []
+  clock.timer(5, () => {
+    fired.push('first')
+    clock.timer(Number.NaN, () => fired.push('for now'))
+  })
+  clock.timer(5, () => fired.push('second'))
+  fire()
+  assert.deepEqual(fired, ['first', 'second'])
+  fire()
+  assert.deepEqual(fired, ['first', 'second', 'for now'])
+})
+
+test('one that throws keeps none of the others from being called', () => {
+  armed.length = 0
+  let fired = 0
+  clock.timer(5, () => {
+    throw new Error('from a callback')
+  })
+  clock.timer(5, () => fired++)
+  assert.throws(fire, /from a callback/)
+  assert.equal(fired, 0)
+  fire()
+  assert.equal(fired, 1)
+})
+
+test('thousands that are cancelled are not kept: the rest fire in their order', () => {
+  armed.length = 0
+  const fired: number[] = []
+  const timers = Array.from({ length: 5000 }, (_, i) => clock.timer(((i * 7919) % 5000) + 1, () => fired.push(i)))
+  for (const [i, timer] of timers.entries()) if (i % 100 > 0) timer.cancel()
+  while (fired.length < 50) fire()
+  const times = fired.map((i) => (i * 7919) % 5000)
   assert.deepEqual(
-    armed.map(({ unrefed }) => unrefed),
-    [true, true, false],
+    times,
+    times.toSorted((a, b) => a - b),
   )
 })
 

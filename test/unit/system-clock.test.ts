@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { getEventListeners } from 'node:events'
 import { syncBuiltinESMExports } from 'node:module'
 import os from 'node:os'
@@ -18,6 +19,7 @@ await new Promise((resolve) => setTimeout(resolve, 300))
 const countsSuspend = clock.now() - before > 50_000
 const skip = countsSuspend ? false : 'the boot clock of this machine cannot be read'
 
+const ALIVE = { keepAlive: true }
 const real = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 test('now() counts a suspend within 250 ms of the resume, timers or not', { skip }, async () => {
@@ -79,6 +81,20 @@ test('a cancelled timer does not fire; cancelling twice, or after it fired, is n
   await real(20)
   other.cancel()
   assert.equal(fired, 1)
+})
+
+test('a timer is called in the async context of whoever wanted it', async () => {
+  const storage = new AsyncLocalStorage<number>()
+  const seen = await Promise.all(
+    [30, 10, 20].map((ms) =>
+      storage.run(ms, () => new Promise((resolve) => clock.timer(ms, () => resolve([ms, storage.getStore()]), ALIVE))),
+    ),
+  )
+  assert.deepEqual(seen, [
+    [30, 30],
+    [10, 10],
+    [20, 20],
+  ])
 })
 
 test('now() never goes back, and is not the wall clock', () => {

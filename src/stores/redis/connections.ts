@@ -5,7 +5,7 @@ import { Connection } from './connection.js'
 import type { Counter } from './keys.js'
 import type { Settings } from './options.js'
 import { withoutSecrets } from './replies.js'
-import { inspectServer, Sightings } from './server-life.js'
+import { inspectServer, type ServerLife, Sightings } from './server-life.js'
 
 /** For the whole of connecting, logging in and looking at the server. */
 const OPEN_WITHIN_MS = 2_000
@@ -83,6 +83,14 @@ export class Connections {
     for (const connection of this.#open) connection.end(new Error('the store was closed'))
   }
 
+  /** Looks at the server as it is now. */
+  async look(connection: Connection): Promise<ServerLife> {
+    const ask = (...args: string[]) => connection.request(args, OPEN_WITHIN_MS)
+    const life = await inspectServer(ask, this.#client.place, this.#counter, this.#settings, this.#sightings)
+    connection.life = life
+    return life
+  }
+
   async #connect(): Promise<Connection> {
     const { clock } = this.#settings.environment
     const connection = new Connection(this.#client, clock, () => this.#open.delete(connection))
@@ -93,14 +101,7 @@ export class Connections {
       const timer = clock.timer(giveUpAt - clock.now(), () =>
         connection.end(new Error(`no answer within ${OPEN_WITHIN_MS} ms of connecting`)),
       )
-      const ask = (...args: string[]) => connection.request(args, OPEN_WITHIN_MS)
-      connection.life = await inspectServer(
-        ask,
-        this.#client.place,
-        this.#counter,
-        this.#settings,
-        this.#sightings,
-      ).finally(() => timer.cancel())
+      await this.look(connection).finally(() => timer.cancel())
     } catch (error) {
       connection.end(error)
       // Nothing that matters was asked.

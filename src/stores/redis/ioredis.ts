@@ -78,7 +78,7 @@ export function ioredis(given: Ioredis): RedisClient {
         send: (args) => (short ? short.send(args) : redis.call(...(args as [string]))),
         shorten() {
           const { stream, commandQueue } = redis
-          if (!stream?.removeAllListeners || commandQueue?.length !== 0) return
+          if (short || !stream?.removeAllListeners || commandQueue?.length !== 0) return
           // As the library itself does where it only listens (MONITOR).
           stream.removeAllListeners('data')
           short = new Resp(stream, events.ended)

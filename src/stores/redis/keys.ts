@@ -19,7 +19,7 @@ export interface Counter {
 }
 
 export class KeySpace {
-  /** The one counter of fences, and the `run_id` of the server life that created it. */
+  /** The one counter of fences, and the `run_id` of the server life since which nothing acknowledged can have been forgotten. */
   readonly counter: Counter
   /** The channel on which revocations are told; the message is the key of the lease. */
   readonly revoked: string

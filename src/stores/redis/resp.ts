@@ -111,10 +111,24 @@ class Reader {
         return this.bytes.toString('utf8', start, end)
       case 0x2d: // - error
         return replyError(this.bytes.toString('utf8', start, end))
+      case 0x3d: {
+        // = verbatim string: three letters and a colon before the text
+        const text = this.#bulk(this.#number(start, end))
+        return typeof text === 'string' ? text.slice(4) : text
+      }
+      case 0x21: {
+        // ! error of any length
+        const text = this.#bulk(this.#number(start, end))
+        return typeof text === 'string' ? replyError(text) : text
+      }
       case 0x3a: // : integer
         return this.#number(start, end)
       case 0x2a: // * array
         return this.#list(this.#number(start, end))
+      case 0x7e: // ~ set
+        return this.#list(this.#number(start, end))
+      case 0x25: // % map: names and values in turn
+        return this.#list(2 * this.#number(start, end))
       case 0x5f: // _ null
         return null
       case 0x3e: {

@@ -37,15 +37,11 @@ end
 `
 
 /**
- * KEYS: the counter, the leases, and once on each connection the life that created the counter. Per item: owner, how long the server keeps it (ms),
+ * KEYS: the counter, the leases. Per item: owner, how long the server keeps it (ms),
  * the server's time after which it is too late (µs), the floor of the fence, the label. `g fence`, `h pttl label`, `l time` (too late).
  */
 const ACQUIRE = `
 ${NUMBERS}
-if KEYS[n + 2] then
-  local reply = call('SET', KEYS[n + 2], RUN_ID, 'NX')
-  if reply and reply.err then return 'e SET ' .. reply.err end
-end
 local now, counter, reserved
 for i = 1, n do
   local key, answer = KEYS[i + 1], nil
@@ -68,7 +64,7 @@ for i = 1, n do
         if last then
           if last.err then
             answer = string.find(last.err, 'WRONGTYPE', 1, true) and 'c' or 'e SET ' .. last.err
-          elseif not string.find(last, '^%d+$') then
+          elseif not string.find(last, '^[1-9]%d*$') then
             call('SET', KEYS[1], last)
             answer = 'c'
           elseif not counter and not greater(fence, last) then
@@ -112,7 +108,7 @@ ${UNREADABLE}
 local function raise(floor)
   local counter = call('GET', KEYS[1])
   if counter and counter.err then return unreadable(counter, 'c') end
-  if counter and not string.find(counter, '^%d+$') then return 'c' end
+  if counter and not string.find(counter, '^[1-9]%d*$') then return 'c' end
   if counter and not greater(floor, counter) then return end
   local reply = call('SET', KEYS[1], floor)
   return reply.err and 'e SET ' .. reply.err

@@ -88,6 +88,9 @@ export async function inspectServer(
     survived: value !== null && born !== null && born !== runId,
   }
   const durable = writesEverything(facts)
+  // For the life after this one. Settings tell only of the present life: what they were in the one before must be written down.
+  if (durable && born === null) await ask('SET', counter.born, runId, 'NX').catch(answeredNo)
+  if (isForgetful(facts) && born !== null) await ask('DEL', counter.born).catch(answeredNo)
   const { readyAt, why } = readiness(
     facts,
     durable,
@@ -117,7 +120,7 @@ interface Facts {
   /** Its wall clock minus ours. */
   readonly apartMs: number
   readonly uptimeMs: number
-  /** The counter of fences is older than this life of the server: what it had written is there again. */
+  /** An earlier life left word that nothing since is forgotten, and the counter of fences: its leases are there again. */
   readonly survived: boolean
 }
 
@@ -130,6 +133,10 @@ function writesEverything({ info, config }: Facts): boolean {
     config.get('no-appendfsync-on-rewrite') === 'no'
   )
 }
+
+/** It may forget acknowledged writes. Where CONFIG is forbidden nobody knows. */
+const isForgetful = (facts: Facts): boolean =>
+  !writesEverything(facts) && (facts.config !== null || facts.info.get('aof_enabled') !== '1')
 
 /**
  * Delayed restart: a server that may have forgotten leases grants nothing until every one of them must have ended.
@@ -150,13 +157,13 @@ function readiness(facts: Facts, durable: boolean, { maxTtlMs, trustRestart }: S
         : null
   const readyAt = doubt === null ? Math.min(watchedAt, answeredAt + neededMs - uptimeMs) : watchedAt
   const memory = durable
-    ? 'whether it still has its leases is not sure: it has no counter from before'
+    ? 'whether it still has its leases is not sure: an earlier life that forgot nothing has left no word'
     : persistenceOf(facts)
   const age =
     doubt === null ? `it started ${Math.round(uptimeMs / 1000)} s ago` : `when it started is not sure (${doubt})`
   const why =
     `${age}, and ${memory}; it grants once every lease from before must have ended (maxTtlMs ${maxTtlMs}). ` +
-    `No wait with appendonly yes and appendfsync always, or, for development only, with trustRestart (--trust-restart)`
+    `No wait with appendonly yes and appendfsync always, before the restart too, or, for development only, with trustRestart (--trust-restart)`
   return { readyAt, why }
 }
 

@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto'
 import { turn } from '../../environment.js'
 import { StoreError } from '../../errors.js'
 import type { Cancellation } from '../../store.js'
-import { type Connection, UNKNOWN_MARK } from './connection.js'
+import type { Connection } from './connection.js'
 import { cancelled } from './connections.js'
-import type { Counter } from './keys.js'
 import { itemError, nonsense, textOf } from './replies.js'
 import { type StepName, scriptText } from './scripts.js'
 
@@ -76,11 +75,12 @@ interface Gathered {
 
 /** Sends steps to the server; those that are asked for together travel together, and a lone one at once. */
 export class Steps {
-  readonly #counter: Counter
+  readonly #counter: string
   readonly #gathered = new Map<StepName, Gathered>()
   readonly #scripts = new Map<string, Map<StepName, { readonly text: string; readonly sha: string }>>()
 
-  constructor(counter: Counter) {
+  /** `counter`: the key of the counter of fences. */
+  constructor(counter: string) {
     this.#counter = counter
   }
 
@@ -135,14 +135,11 @@ export class Steps {
   #command(connection: Connection, step: StepName, items: readonly Item[], whole: boolean): string[] {
     const { text, sha } = this.#script(connection.life.runId, step)
     const counts = step === 'acquire' || step === 'renew'
-    const { mark } = connection
-    const leases = items.map(({ key }) => key)
-    const keys = !counts
-      ? leases
-      : [this.#counter.value, ...leases, ...(mark === UNKNOWN_MARK ? [this.#counter.born] : [])]
-    const command = [whole ? 'EVAL' : 'EVALSHA', whole ? text : sha, String(keys.length), ...keys]
+    const command = [whole ? 'EVAL' : 'EVALSHA', whole ? text : sha, String(items.length + (counts ? 1 : 0))]
+    if (counts) command.push(this.#counter)
+    for (const { key } of items) command.push(key)
     for (const { arg } of items) if (arg !== undefined) command.push(arg)
-    command.push(mark)
+    command.push(connection.mark)
     return command
   }
 
