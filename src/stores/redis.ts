@@ -215,10 +215,7 @@ class RedisStore implements Store {
     const { ttlMs, lockDelayMs, minHoldMs, fenceFloor } = claim
     const lease = this.#keys.lease(claim.key)
     const { refusal, readyAt, why } = connection.life
-    if (refusal) {
-      connection.age()
-      throw refusal
-    }
+    if (refusal) throw connection.outdated() ?? refusal
     const startedAt = clock.now()
     if (startedAt < readyAt) return { kind: 'not-ready', why, retryAfterMs: Math.ceil(readyAt - startedAt) }
     for (let attempt = 0; ; attempt++) {

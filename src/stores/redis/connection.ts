@@ -137,9 +137,11 @@ export class Connection {
     else this.#clock.timer(LATE_MS, () => this.end(new Error('it was replaced, and never answered')))
   }
 
-  /** What it says of the server may be out of date: somebody may have mended the server's settings. */
-  age(): void {
-    if (this.#clock.now() - this.#madeAt >= LOOK_AGAIN_MS) this.retire()
+  /** Where the server was looked at a while ago: somebody may have mended its settings. Retires it then. */
+  outdated(): OtherLifeError | null {
+    if (this.#clock.now() - this.#madeAt < LOOK_AGAIN_MS) return null
+    this.retire()
+    return this.#elsewhere('the server is looked at anew')
   }
 
   /** The server at its other end is not the one that was looked at. Ends it. */

@@ -79,15 +79,10 @@ const REFUSALS: Readonly<Record<string, string>> = {
 
 /** Why a connection is over. `heard`: the server had answered on it before. */
 export function endText(error: unknown, heard: boolean): string {
-  if (error instanceof AggregateError && error.message === '')
-    return error.errors.map((each) => endText(each, heard)).join('; ')
-  const message = error instanceof Error ? error.message : String(error)
-  // The libraries ask for a report to their authors.
-  if (/^(?:Unknown RESP type|Protocol error)/.test(message)) return 'what answers there is no Redis'
-  const hint = REFUSALS[codeOf(error) ?? '']
-  if (hint) return `refused: ${hint} (${message})`
-  const hungUp = /^(?:read|write) E|closed/.test(message)
-  if (!hungUp || heard) return message
+  const message = messageOf(error)
+  const meaning = REFUSALS[codeOf(error) ?? '']
+  if (meaning) return `refused: ${meaning} (${message})`
+  if (heard || !/^(?:read|write) E|closed/.test(message)) return message
   return `hung up before it answered (${message}): it has too many clients, TLS is not set as it wants it, or it is no Redis`
 }
 
