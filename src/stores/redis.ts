@@ -17,14 +17,14 @@ import type {
   StoreTraits,
   Watch,
 } from '../store.js'
-import { heldBy, holdingIn } from './redis/answers.js'
+import { heldBy, holdingIn, unusable } from './redis/answers.js'
 import { clientOf, type RedisClient, type RedisClientLike } from './redis/client.js'
 import { type Connection, OtherLifeError } from './redis/connection.js'
 import { Connections, unlessAborted } from './redis/connections.js'
 import { Hints } from './redis/hints.js'
 import { KeySpace, labelField, ownerField } from './redis/keys.js'
 import { checked, MAX_TTL_MS, type RedisOptions, type Settings } from './redis/options.js'
-import { listOf, nonsense, textOf } from './redis/replies.js'
+import { listOf, textOf } from './redis/replies.js'
 import { Steps } from './redis/steps.js'
 
 export type { RedisClientLike } from './redis/client.js'
@@ -240,12 +240,6 @@ class RedisStore implements Store {
   }
 
   #unusable(answer: string, lease: string): StoreError {
-    const counter = answer === 'c'
-    if (!counter && answer !== 'f') return nonsense(answer)
-    const [key, what] = counter ? [this.#keys.counter.value, 'the counter of fences'] : [lease, 'a lease']
-    return new StoreError(
-      `${this.location}: the key ${JSON.stringify(key)} holds something that is not ${what} (of this version); it was left as it is`,
-      'none',
-    )
+    return unusable(answer, lease, this.#keys.counter.value, this.location)
   }
 }

@@ -1,7 +1,17 @@
 /** A real server, and leases on it through the client libraries in turn. All of it ends with the test. */
 import type { TestContext } from 'node:test'
-import { createLeases, type LeaseEvent, type Leases, type LeasesOptions, type Store } from '../../src/index.js'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type AcquireOptions,
+  createLeases,
+  type Lease,
+  type LeaseEvent,
+  type Leases,
+  type LeasesOptions,
+  type Store,
+} from '../../src/index.js'
 import { type RedisOptions, redisStore } from '../../src/stores/redis.js'
+import { now } from './redis-bed.js'
 import { type RedisServer, type RedisServerOptions, redisServer } from './servers/redis.js'
 import { CLIENTS, type ClientLibrary, type ClientOptions } from './servers/redis-clients.js'
 
@@ -67,4 +77,20 @@ export async function redisStage(t: TestContext, options?: RedisServerOptions): 
   const stage = new RedisStage(await redisServer(options))
   t.after(() => stage.end())
   return stage
+}
+
+/** A connection that was being opened when a silence ended is given up after 2 s, and another is opened. */
+const REACHED_AGAIN_WITHIN_MS = 3000
+
+/** Asks until it is granted: a wait ends when the store cannot even be reached. */
+export async function acquireSoon(leases: Leases, key: string, options: AcquireOptions = {}): Promise<Lease> {
+  const until = now() + REACHED_AGAIN_WITHIN_MS
+  for (;;) {
+    try {
+      return await leases.acquire(key, { waitMs: Math.ceil(Math.max(until - now(), 0)), ...options })
+    } catch (error) {
+      if (now() > until) throw error
+      await sleep(20)
+    }
+  }
 }
