@@ -117,7 +117,7 @@ local function renew(key, owner, fence, px, floor)
   local value = call('GET', key)
   if not value then return 'm' end
   if value.err then return unreadable(value, 'f') end
-  local holder, its, state = string.match(value, '^hf1 (%S+) (%d+) (%a) %d+ ')
+  local holder, its, state = string.match(value, '^hf1 (%S+) (%d+) (%a) %d+ [^\\n]*$')
   if not holder then return 'f' end
   if state == 'k' then return 'm' end
   if holder ~= owner or its ~= fence then return 't' end
@@ -170,7 +170,7 @@ local function revoke(key, force, channel)
   local value = call('GET', key)
   if not value then return 'n' end
   if value.err then return unreadable(value, 'f') end
-  local start, state, rest = string.match(value, '^(hf1 %S+ %d+ )(%a)( %d+ .*)$')
+  local start, state, rest = string.match(value, '^(hf1 %S+ %d+ )(%a)( %d+ [^\\n]*)$')
   if not start then return 'f' end
   local command, reply = 'DEL', nil
   if force == '1' then reply = call('DEL', key)

@@ -27,6 +27,7 @@ export type Ask = (...args: string[]) => Promise<unknown>
 
 const UPTIME_TOLERANCE_MS = 2_000
 const REMEMBERED = 16
+const RUN_ID = /^[0-9a-f]+$/
 
 interface Sighting {
   readonly at: number
@@ -61,14 +62,14 @@ export async function inspectServer(
     ask('TIME').then(listOf, (error) => refusedRight(error, 'TIME', place)),
     ask('CONFIG', 'GET', '*append*').then(pairs, answeredNo),
     ask('GET', counter.value).then(textOrNull, answeredNo),
-    ask('GET', counter.born).then(textOrNull, answeredNo),
+    ask('GET', counter.born).then(textOrNull, answeredNo).then(runIdOrNull),
   ])
   // What is told of a moment between the question and the answer is taken for the later one: an age that has grown meanwhile
   // would let the server grant too soon.
   const answeredAt = clock.now()
   const info = fields(infoReply)
   const runId = info.get('run_id')
-  if (runId === undefined || !/^[0-9a-f]+$/.test(runId))
+  if (runId === undefined || !RUN_ID.test(runId))
     throw new StoreError(`${place} answers INFO without a run_id: is it Redis?`, 'none')
   if (info.get('loading') === '1') throw new StoreError(`${place} is still loading its data`, 'none')
 
@@ -157,6 +158,9 @@ function fields(text: string): Map<string, string> {
     }),
   )
 }
+
+/** Whatever else somebody has put there is left alone, and proves nothing. */
+const runIdOrNull = (text: string | null): string | null => (text !== null && RUN_ID.test(text) ? text : null)
 
 const textOrNull = (reply: unknown): string | null => (reply === null ? null : textOf(reply))
 
