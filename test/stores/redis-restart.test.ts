@@ -163,7 +163,10 @@ describe('a server that writes each change to disk', { ...withRedis, concurrency
       const again = await scene.holder.leases.acquire('k')
       // The volume was emptied: it says of itself the same as before.
       await killAndStart(server, { empty: true })
-      await isRefused(other, /whether it still has its leases is not sure: it has no counter from before/)
+      await isRefused(
+        other,
+        /whether it still has its leases is not sure: an earlier life that forgot nothing has left no word/,
+      )
       assert.match(await findingsOf(server), /^warning: .* not ready for another \d+ ms$/)
       assert.equal((await endOfBelief(again)).reason, 'missing')
     }))
