@@ -9,7 +9,10 @@ export const textOf = (error: unknown): string => (error instanceof Error ? erro
 export const placeOf = (store: Store): string => store.location ?? store.name
 
 export function unavailable(store: Store, what: string, error: unknown): StoreUnavailableError {
-  return new StoreUnavailableError(`${placeOf(store)} could not ${what}: ${textOf(error)}`, {}, { cause: error })
+  const [place, text] = [placeOf(store), textOf(error)]
+  // Some stores say themselves where they are; once is enough.
+  const why = text.startsWith(place) ? text.slice(place.length).replace(/^:? /, '') : text
+  return new StoreUnavailableError(`${place} could not ${what}: ${why}`, {}, { cause: error })
 }
 
 export function notReadyError(

@@ -2,6 +2,7 @@ import { StoreError } from '../errors.js'
 import type {
   AcquireOutcome,
   CallOptions,
+  Cancellation,
   Claim,
   ClaimRef,
   HeldRef,
@@ -16,15 +17,15 @@ import type {
   StoreTraits,
   Watch,
 } from '../store.js'
-import { heldBy, holdingIn } from './redis/answers.js'
+import { heldBy, holdingIn, unusable } from './redis/answers.js'
 import { clientOf, type RedisClient, type RedisClientLike } from './redis/client.js'
-import type { Connection } from './redis/connection.js'
-import { Connections } from './redis/connections.js'
+import { type Connection, OtherLifeError } from './redis/connection.js'
+import { Connections, unlessAborted } from './redis/connections.js'
 import { Hints } from './redis/hints.js'
 import { KeySpace, labelField, ownerField } from './redis/keys.js'
 import { checked, MAX_TTL_MS, type RedisOptions, type Settings } from './redis/options.js'
-import { listOf, nonsense, textOf } from './redis/replies.js'
-import { OtherLifeError, Steps } from './redis/steps.js'
+import { listOf, textOf } from './redis/replies.js'
+import { Steps } from './redis/steps.js'
 
 export type { RedisClientLike } from './redis/client.js'
 export type { RedisOptions } from './redis/options.js'
@@ -83,20 +84,20 @@ class RedisStore implements Store {
     this.#settings = settings
     this.#keys = new KeySpace(settings.prefix)
     this.#connections = new Connections(client, settings, this.#keys.counter)
-    this.#steps = new Steps(this.#keys.counter)
+    this.#steps = new Steps(this.#keys.counter.value)
     this.#hints = new Hints(client, settings, this.#keys.revoked)
   }
 
-  acquire(claim: Claim, { signal }: CallOptions): Promise<AcquireOutcome> {
-    return this.#on(signal, (connection) => this.#acquire(connection, claim, signal))
+  acquire(claim: Claim, call: CallOptions): Promise<AcquireOutcome> {
+    return this.#on(call, (connection, signal) => this.#acquire(connection, claim, signal))
   }
 
-  renew(held: HeldRef, { signal }: CallOptions): Promise<RenewOutcome> {
+  renew(held: HeldRef, call: CallOptions): Promise<RenewOutcome> {
     const lease = this.#keys.lease(held.key)
     const { ttlMs, lockDelayMs, fence, fenceFloor } = held
-    const args = [ownerField(held.owner), String(fence), String(ttlMs + lockDelayMs), String(fenceFloor)]
-    return this.#on(signal, async (connection) => {
-      const answer = await this.#steps.ask(connection, 'renew', lease, args, {
+    const arg = `${ownerField(held.owner)} ${fence} ${Math.ceil(ttlMs + lockDelayMs)} ${fenceFloor}`
+    return this.#on(call, async (connection, signal) => {
+      const answer = await this.#steps.ask(connection, 'renew', lease, arg, {
         signal,
         patienceMs: patienceOf(ttlMs),
         when: 'soon',
@@ -108,32 +109,32 @@ class RedisStore implements Store {
     })
   }
 
-  release({ key, owner }: ClaimRef, { signal, keepMs = 0 }: ReleaseOptions): Promise<ReleaseOutcome> {
+  release({ key, owner }: ClaimRef, call: ReleaseOptions): Promise<ReleaseOutcome> {
     const lease = this.#keys.lease(key)
-    return this.#on(signal, async (connection) => {
-      const args = [ownerField(owner), String(Math.max(0, Math.ceil(keepMs)))]
-      const answer = await this.#steps.ask(connection, 'release', lease, args, { signal, patienceMs: PATIENCE_MS })
+    return this.#on(call, async (connection, signal) => {
+      const arg = `${ownerField(owner)} ${Math.max(0, Math.ceil(call.keepMs ?? 0))}`
+      const answer = await this.#steps.ask(connection, 'release', lease, arg, { signal, patienceMs: PATIENCE_MS })
       if (answer === 'y') return { kind: 'released' }
       if (answer === 'n') return { kind: 'absent' }
       throw this.#unusable(answer, lease)
     })
   }
 
-  revoke(key: Key, { force }: { readonly force: boolean }, { signal }: CallOptions): Promise<RevokeOutcome> {
+  revoke(key: Key, { force }: { readonly force: boolean }, call: CallOptions): Promise<RevokeOutcome> {
     const lease = this.#keys.lease(key)
-    return this.#on(signal, async (connection) => {
-      const args = [force ? '1' : '0', this.#keys.revoked]
-      const answer = await this.#steps.ask(connection, 'revoke', lease, args, { signal, patienceMs: PATIENCE_MS })
+    return this.#on(call, async (connection, signal) => {
+      const arg = `${force ? 1 : 0} ${this.#keys.revoked}`
+      const answer = await this.#steps.ask(connection, 'revoke', lease, arg, { signal, patienceMs: PATIENCE_MS })
       const kind = answer === 'd' ? 'freed' : answer === 'r' ? 'refusing' : answer === 'n' ? 'absent' : null
       if (kind) return { kind }
       throw this.#unusable(answer, lease)
     })
   }
 
-  inspect(key: Key, { signal }: CallOptions): Promise<Holding | null> {
+  inspect(key: Key, call: CallOptions): Promise<Holding | null> {
     const lease = this.#keys.lease(key)
-    return this.#on(signal, async (connection) => {
-      const answer = await this.#steps.ask(connection, 'look', lease, [], { signal, patienceMs: PATIENCE_MS })
+    return this.#on(call, async (connection, signal) => {
+      const answer = await this.#steps.ask(connection, 'look', lease, undefined, { signal, patienceMs: PATIENCE_MS })
       const holding = holdingIn(answer, key)
       if (holding === undefined) throw this.#unusable('f', lease)
       return holding
@@ -141,13 +142,13 @@ class RedisStore implements Store {
   }
 
   /** By SCAN, which never holds the server up and takes as long as it has keys of any kind. */
-  async *list(namespace: string, prefix: string, { signal }: CallOptions): AsyncGenerator<Holding> {
+  async *list(namespace: string, prefix: string, call: CallOptions): AsyncGenerator<Holding> {
     const pattern = this.#keys.pattern(namespace, prefix)
     const found = new Map<string, string>()
     for (let cursor = ''; cursor !== '0'; ) {
       const from = cursor || '0'
-      const page = await this.#on(signal, (connection) =>
-        connection.send(['SCAN', from, 'MATCH', pattern, 'COUNT', '1000'], PATIENCE_MS),
+      const page = await this.#on(call, (connection) =>
+        connection.request(['SCAN', from, 'MATCH', pattern, 'COUNT', '1000'], PATIENCE_MS),
       )
       const [next, keys] = listOf(page)
       cursor = textOf(next)
@@ -157,8 +158,11 @@ class RedisStore implements Store {
     for (let i = 0; i < names.length; i += PAGE) {
       const page = names.slice(i, i + PAGE)
       const looks = page.map((name) =>
-        this.#on(signal, (connection) =>
-          this.#steps.ask(connection, 'look', found.get(name) as string, [], { signal, patienceMs: PATIENCE_MS }),
+        this.#on(call, (connection, signal) =>
+          this.#steps.ask(connection, 'look', found.get(name) as string, undefined, {
+            signal,
+            patienceMs: PATIENCE_MS,
+          }),
         ),
       )
       const answers = await Promise.all(looks)
@@ -173,15 +177,18 @@ class RedisStore implements Store {
     return this.#hints.listen(this.#keys.lease(ref.key), 'fence' in ref, onHint, call)
   }
 
-  probe({ signal }: CallOptions): Promise<Probe> {
-    return this.#on(signal, async ({ life }) => ({
-      id: `redis ${life.runId}`,
-      incarnation: life.runId,
-      serverTimeMs: life.serverTimeMs,
-      version: life.version,
-      traits: { ...this.traits, fencing: life.durable ? 'durable' : 'volatile' },
-      findings: life.findings,
-    }))
+  probe(call: CallOptions): Promise<Probe> {
+    return this.#on(call, async (connection, signal) => {
+      const life = await unlessAborted(this.#connections.look(connection), signal)
+      return {
+        id: `redis ${life.runId}`,
+        incarnation: life.runId,
+        serverTimeMs: life.serverTimeMs,
+        version: life.version,
+        traits: { ...this.traits, fencing: life.durable ? 'durable' : 'volatile' },
+        findings: life.findings,
+      }
+    })
   }
 
   async close(): Promise<void> {
@@ -190,37 +197,34 @@ class RedisStore implements Store {
   }
 
   /** Once more where the server turns out to be another one: it did nothing, and is looked at by then. */
-  async #on<T>(signal: AbortSignal, work: (connection: Connection) => Promise<T>): Promise<T> {
+  async #on<T>(call: CallOptions, work: (connection: Connection, signal: Cancellation) => Promise<T>): Promise<T> {
+    const signal = call.cancellation ?? call.signal
     for (let attempt = 0; ; attempt++) {
       this.#connections.refuseWhenUseless(signal)
       const connection = this.#connections.usable ?? (await this.#connections.use(signal))
       try {
-        return await work(connection)
+        return await work(connection, signal)
       } catch (error) {
         if (!(error instanceof OtherLifeError) || attempt > 0) throw error
       }
     }
   }
 
-  async #acquire(connection: Connection, claim: Claim, signal: AbortSignal): Promise<AcquireOutcome> {
+  async #acquire(connection: Connection, claim: Claim, signal: Cancellation): Promise<AcquireOutcome> {
     const { clock } = this.#settings.environment
     const { ttlMs, lockDelayMs, minHoldMs, fenceFloor } = claim
     const lease = this.#keys.lease(claim.key)
     const { refusal, readyAt, why } = connection.life
-    if (refusal) throw refusal
+    if (refusal) throw connection.outdated() ?? refusal
     const startedAt = clock.now()
     if (startedAt < readyAt) return { kind: 'not-ready', why, retryAfterMs: Math.ceil(readyAt - startedAt) }
     for (let attempt = 0; ; attempt++) {
       const now = clock.now()
-      const args = [
-        ownerField(claim.owner),
-        String(Math.max(ttlMs + lockDelayMs, minHoldMs)),
-        // What lands when nobody can use it any more would only stand in the way.
-        String(Math.ceil(now * 1000 + connection.aheadUs + ttlMs * 1000)),
-        String(fenceFloor),
-        labelField(claim.label),
-      ]
-      const answer = await this.#steps.ask(connection, 'acquire', lease, args, {
+      // What lands when nobody can use it any more would only stand in the way.
+      const before = Math.ceil(now * 1000 + connection.aheadUs + ttlMs * 1000)
+      const keptMs = Math.ceil(Math.max(ttlMs + lockDelayMs, minHoldMs))
+      const arg = `${ownerField(claim.owner)} ${keptMs} ${before} ${fenceFloor} ${labelField(claim.label)}`
+      const answer = await this.#steps.ask(connection, 'acquire', lease, arg, {
         signal,
         patienceMs: patienceOf(ttlMs),
       })
@@ -228,20 +232,14 @@ class RedisStore implements Store {
       if (answer.startsWith('g ')) return { kind: 'granted', fence: BigInt(rest), ttlMs }
       if (answer.startsWith('h ')) return heldBy(rest)
       if (!answer.startsWith('l ')) throw this.#unusable(answer, lease)
-      // Its clock was moved, or we were late. It did nothing, so it may be asked again.
-      connection.aheadUs = Number(rest) - now * 1000
+      // It did nothing, so it may be asked again, unless we were late: a slow answer says nothing of the server's clock.
       if (attempt > 0 || clock.now() - now > ttlMs / 2)
         throw new StoreError(`${this.location}: the question came too late to be of use`, 'none')
+      connection.aheadUs = Number(rest) - now * 1000
     }
   }
 
   #unusable(answer: string, lease: string): StoreError {
-    const counter = answer === 'c'
-    if (!counter && answer !== 'f') return nonsense(answer)
-    const [key, what] = counter ? [this.#keys.counter.value, 'the counter of fences'] : [lease, 'a lease']
-    return new StoreError(
-      `${this.location}: the key ${JSON.stringify(key)} holds something that is not ${what} (of this version); it was left as it is`,
-      'none',
-    )
+    return unusable(answer, lease, this.#keys.counter.value, this.location)
   }
 }

@@ -1,6 +1,8 @@
 /** What the scripts say of one key, as the seam says it. */
+import { StoreError } from '../../errors.js'
 import type { AcquireOutcome, Holding, Key } from '../../store.js'
 import { labelIn } from './keys.js'
+import { nonsense } from './replies.js'
 
 /** `pttl label` */
 export function heldBy(answer: string): AcquireOutcome {
@@ -33,4 +35,14 @@ export function holdingIn(answer: string, { namespace, name }: Key): Holding | n
     heldForMs: Math.max(0, (Number(now) - Number(since)) / 1000),
     ...(Number(left) >= 0 && { remainingMs: Number(left) }),
   }
+}
+
+/** For an answer that is no verdict: somebody else's data stands where ours should, or what answers is no script of ours. */
+export function unusable(answer: string, lease: string, counter: string, place: string): StoreError {
+  if (answer !== 'c' && answer !== 'f') return nonsense(answer)
+  const [key, what] = answer === 'c' ? [counter, 'the counter of fences'] : [lease, 'a lease']
+  return new StoreError(
+    `${place}: the key ${JSON.stringify(key)} holds something that is not ${what} (of this version); it was left as it is`,
+    'none',
+  )
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../environment.js'
 import { StoreError } from '../../errors.js'
 import type { RedisClient, Wire } from './client.js'
-import { codeOf, storeError, withoutSecrets } from './replies.js'
+import { endText, isDemoted, isLoggedOut, storeError, withoutSecrets } from './replies.js'
 import type { ServerLife } from './server-life.js'
 
 /** Who gives up sooner says nothing about the connection: a caller may cancel at any time. */
@@ -9,10 +9,19 @@ const HASTE_MS = 50
 /** How long a replaced connection is kept for answers that may still count. */
 const LATE_MS = 30_000
 
+/** A server whose settings forbid it to grant is looked at anew this long after it was last. */
+const LOOK_AGAIN_MS = 1_000
+
+/** Nothing was done here: it may be asked again, on a new connection. */
+export class OtherLifeError extends StoreError {}
+
+/** No script has told its mark yet. */
+export const UNKNOWN_MARK = '-'
+
 interface Sent {
   readonly sentAt: number
   stallsAt: number
-  readonly reject: (error: StoreError) => void
+  readonly reject: (error: unknown) => void
 }
 
 /**
@@ -27,10 +36,14 @@ export class Connection {
   readonly #onEnd: () => void
   /** In the order of sending, which is the order of replies. */
   readonly #pending = new Set<Sent>()
+  readonly #madeAt: number
   #ended: StoreError | null = null
   #tellOpener: (error: StoreError) => void = () => {}
   #retired = false
+  #heard = false
   #life: ServerLife | undefined
+  /** By which scripts know that they run in the server life that was looked at; learnt from their first answer. */
+  mark = UNKNOWN_MARK
   /** Server time in µs minus our clock in ms x 1000. Learnt anew when a step of the server's clock shows. */
   aheadUs = 0
 
@@ -43,6 +56,7 @@ export class Connection {
   ) {
     this.place = client.place
     this.#clock = clock
+    this.#madeAt = clock.now()
     this.#onEnd = onEnd
     const { wire, ready } = client.connect({
       ended: (error) => this.end(error),
@@ -55,7 +69,9 @@ export class Connection {
 
   /** Resolves when it may be used. @throws StoreError `none`: nothing was asked yet. */
   async ready(withinMs: number): Promise<void> {
-    const timer = this.#clock.timer(withinMs, () => this.end(new Error(`no connection within ${withinMs} ms`)))
+    const timer = this.#clock.timer(withinMs, () =>
+      this.end(new Error(`not connected and logged in within ${withinMs} ms`)),
+    )
     try {
       await new Promise<unknown>((resolve, reject) => {
         this.#tellOpener = reject
@@ -72,6 +88,7 @@ export class Connection {
 
   set life(life: ServerLife) {
     this.#life = life
+    this.#wire.shorten?.()
     this.aheadUs = life.aheadUs
   }
 
@@ -89,17 +106,28 @@ export class Connection {
     return this.#ended === null && !this.#retired && !this.#isStalled()
   }
 
-  /** `patienceMs`: without an answer for longer than this, others are better asked on a new connection. */
-  send(args: string[], patienceMs: number): Promise<unknown> {
-    return this.#track(() => this.#wire.send(args), patienceMs)
+  /**
+   * Calls back once. `patienceMs`: without an answer for longer than this, others are better asked on a new connection.
+   * The error is a StoreError: `none` when it had ended before.
+   */
+  send(args: string[], patienceMs: number, answered: (reply: unknown) => void, failed: (error: unknown) => void): void {
+    this.#track(() => this.#wire.send(args), patienceMs, answered, failed)
+  }
+
+  request(args: string[], patienceMs: number): Promise<unknown> {
+    return new Promise((resolve, reject) => this.send(args, patienceMs, resolve, reject))
   }
 
   subscribe(channel: string, patienceMs: number): Promise<unknown> {
-    return this.#track(() => this.#wire.subscribe(channel), patienceMs)
+    return new Promise((resolve, reject) =>
+      this.#track(() => this.#wire.subscribe(channel), patienceMs, resolve, reject),
+    )
   }
 
   unsubscribe(channel: string, patienceMs: number): Promise<unknown> {
-    return this.#track(() => this.#wire.unsubscribe(channel), patienceMs)
+    return new Promise((resolve, reject) =>
+      this.#track(() => this.#wire.unsubscribe(channel), patienceMs, resolve, reject),
+    )
   }
 
   /** Nothing more is asked of it; it goes once all it was asked is answered, so that late grants still count. */
@@ -107,6 +135,24 @@ export class Connection {
     this.#retired = true
     if (this.#pending.size === 0) this.end(new Error('it was replaced'))
     else this.#clock.timer(LATE_MS, () => this.end(new Error('it was replaced, and never answered')))
+  }
+
+  /** Where the server was looked at a while ago: somebody may have mended its settings. Retires it then. */
+  outdated(): OtherLifeError | null {
+    if (this.#clock.now() - this.#madeAt < LOOK_AGAIN_MS) return null
+    this.retire()
+    return this.#elsewhere('the server is looked at anew')
+  }
+
+  /** The server at its other end is not the one that was looked at. Ends it. */
+  replaced(cause?: unknown): OtherLifeError {
+    const error = this.#elsewhere('the server was restarted behind this connection (by a proxy?)', cause)
+    this.end(error)
+    return error
+  }
+
+  #elsewhere(why: string, cause?: unknown): OtherLifeError {
+    return new OtherLifeError(`${this.place}: ${why}`, 'none', { cause })
   }
 
   /** A caller waits no longer for its answer: whoever asks next should not be behind it, nor the process kept for it. */
@@ -121,12 +167,10 @@ export class Connection {
 
   end(error: unknown): void {
     if (this.#ended) return
-    this.#ended = new StoreError(`${this.place}: ${messageOf(error)}`, 'none', { cause: withoutSecrets(error) })
-    const lost = new StoreError(
-      `${this.place}: the connection ended before the answer: ${messageOf(error)}`,
-      'unknown',
-      { cause: withoutSecrets(error) },
-    )
+    const why = endText(error, this.#heard)
+    const cause = { cause: withoutSecrets(error) }
+    this.#ended = new StoreError(`${this.place}: ${why}`, 'none', cause)
+    const lost = new StoreError(`${this.place}: the connection ended before the answer: ${why}`, 'unknown', cause)
     for (const { reject } of this.#pending) reject(lost)
     this.#pending.clear()
     this.#wire.destroy()
@@ -134,43 +178,45 @@ export class Connection {
     this.#onEnd()
   }
 
-  #track(ask: () => Promise<unknown>, patienceMs: number): Promise<unknown> {
-    if (this.#ended) return Promise.reject(this.#ended)
-    return new Promise((resolve, reject) => {
-      const sentAt = this.#clock.now()
-      const sent: Sent = { sentAt, stallsAt: sentAt + patienceMs, reject }
-      if (this.#pending.size === 0) this.#wire.hold(true)
-      this.#pending.add(sent)
-      const settled = () => {
-        const isFirst = this.#pending.delete(sent)
-        if (isFirst && this.#pending.size === 0) {
-          if (this.#retired) this.end(new Error('it was replaced'))
-          else this.#wire.hold(false)
-        }
-        return isFirst
-      }
-      const failed = (error: unknown) => {
-        // It is no master any more: look at it anew before it is asked again.
-        if (codeOf(error) === 'READONLY') this.#retired = true
-        if (settled()) reject(storeError(error, this.place))
-      }
-      try {
-        ask().then((reply) => settled() && resolve(reply), failed)
-      } catch (error) {
-        failed(error)
-      }
-    })
+  #track(
+    ask: () => Promise<unknown>,
+    patienceMs: number,
+    answered: (reply: unknown) => void,
+    failed: (error: unknown) => void,
+  ): void {
+    if (this.#ended) return failed(this.#retired ? this.#elsewhere('the connection was replaced') : this.#ended)
+    const sentAt = this.#clock.now()
+    const sent: Sent = { sentAt, stallsAt: sentAt + patienceMs, reject: failed }
+    if (this.#pending.size === 0) this.#wire.hold(true)
+    this.#pending.add(sent)
+    const refused = (error: unknown) => {
+      if (!this.#settle(sent)) return
+      if (this.#life && isDemoted(error)) this.retire()
+      // It was logged in once.
+      failed(this.#life && isLoggedOut(error) ? this.replaced(error) : storeError(error, this.place))
+    }
+    try {
+      ask().then((reply) => {
+        this.#heard = true
+        if (this.#settle(sent)) answered(reply)
+      }, refused)
+    } catch (error) {
+      refused(error)
+    }
+  }
+
+  /** Whether it is settled now, and not before. */
+  #settle(sent: Sent): boolean {
+    if (!this.#pending.delete(sent)) return false
+    if (this.#pending.size === 0) {
+      if (this.#retired) this.end(new Error('it was replaced'))
+      else this.#wire.hold(false)
+    }
+    return true
   }
 
   #isStalled(): boolean {
     for (const { stallsAt } of this.#pending) return this.#clock.now() >= stallsAt
     return false
   }
-}
-
-const messageOf = (error: unknown): string => {
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
-  const message = error instanceof Error ? error.message : String(error)
-  // The libraries ask for a report to their authors.
-  return /^(?:Unknown RESP type|Protocol error)/.test(message) ? 'what answers there is no Redis' : message
 }

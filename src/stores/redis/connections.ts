@@ -1,10 +1,11 @@
 import { StoreError } from '../../errors.js'
+import type { Cancellation } from '../../store.js'
 import type { RedisClient } from './client.js'
 import { Connection } from './connection.js'
 import type { Counter } from './keys.js'
 import type { Settings } from './options.js'
 import { withoutSecrets } from './replies.js'
-import { inspectServer, Sightings } from './server-life.js'
+import { inspectServer, type ServerLife, Sightings } from './server-life.js'
 
 /** For the whole of connecting, logging in and looking at the server. */
 const OPEN_WITHIN_MS = 2_000
@@ -46,7 +47,7 @@ export class Connections {
   }
 
   /** @throws StoreError `none` when there is none, the store is closed, or `signal` aborts first. */
-  async use(signal: AbortSignal): Promise<Connection> {
+  async use(signal: Cancellation): Promise<Connection> {
     this.refuseWhenUseless(signal)
     const usable = this.usable
     if (usable) return usable
@@ -72,7 +73,7 @@ export class Connections {
     return opening
   }
 
-  refuseWhenUseless(signal: AbortSignal): void {
+  refuseWhenUseless(signal: Cancellation): void {
     if (this.#closed) throw new StoreError(`${this.#client.place}: the store is closed`, 'none')
     if (signal.aborted) throw cancelled(signal)
   }
@@ -80,6 +81,14 @@ export class Connections {
   close(): void {
     this.#closed = true
     for (const connection of this.#open) connection.end(new Error('the store was closed'))
+  }
+
+  /** Looks at the server as it is now. */
+  async look(connection: Connection): Promise<ServerLife> {
+    const ask = (...args: string[]) => connection.request(args, OPEN_WITHIN_MS)
+    const life = await inspectServer(ask, this.#client.place, this.#counter, this.#settings, this.#sightings)
+    connection.life = life
+    return life
   }
 
   async #connect(): Promise<Connection> {
@@ -92,14 +101,7 @@ export class Connections {
       const timer = clock.timer(giveUpAt - clock.now(), () =>
         connection.end(new Error(`no answer within ${OPEN_WITHIN_MS} ms of connecting`)),
       )
-      const ask = (...args: string[]) => connection.send(args, OPEN_WITHIN_MS)
-      connection.life = await inspectServer(
-        ask,
-        this.#client.place,
-        this.#counter,
-        this.#settings,
-        this.#sightings,
-      ).finally(() => timer.cancel())
+      await this.look(connection).finally(() => timer.cancel())
     } catch (error) {
       connection.end(error)
       // Nothing that matters was asked.
@@ -126,13 +128,14 @@ export class Connections {
   }
 }
 
-export const cancelled = (signal: AbortSignal): StoreError =>
+export const cancelled = (signal: Cancellation): StoreError =>
   new StoreError('cancelled before it was asked', 'none', { cause: signal.reason })
 
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+/** Rejects with `none` when `signal` aborts first; the work goes on. */
+export function unlessAborted<T>(work: Promise<T>, signal: Cancellation): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(cancelled(signal))
-    signal.addEventListener('abort', abort, { once: true })
+    signal.addEventListener('abort', abort)
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }

@@ -3,7 +3,7 @@ import { StoreError } from '../../errors.js'
 import type { CallOptions, Watch } from '../../store.js'
 import type { RedisClient } from './client.js'
 import { Connection } from './connection.js'
-import { cancelled } from './connections.js'
+import { cancelled, unlessAborted } from './connections.js'
 import type { Settings } from './options.js'
 
 const OPEN_WITHIN_MS = 2_000
@@ -22,11 +22,14 @@ export class Hints {
   readonly #client: RedisClient
   readonly #settings: Settings
   readonly #revokedChannel: string
-  /** By channel, empty where a channel is only left open. In the order in which they fell idle. */
   readonly #channels = new Map<string, Set<Listener>>()
   /** Holders, by the key of their lease: all of them on the one channel of revocations. */
   readonly #holders = new Map<string, Set<Listener>>()
   readonly #armed = new Map<string, Promise<unknown>>()
+  /** Armed, with no listener. In the order in which they fell idle. */
+  readonly #idle = new Set<string>()
+  /** On their way out: a library may take the subscription that follows for one that still stands. */
+  readonly #leaving = new Map<string, Promise<unknown>>()
   #connection: Connection | null = null
   #opening: Promise<Connection> | null = null
   #reopen: Timer | undefined
@@ -40,8 +43,9 @@ export class Hints {
   }
 
   /** Resolves once armed. A holder hears of revocations, anyone else of the key becoming free. */
-  async listen(lease: string, isHolder: boolean, onHint: Listener, { signal }: CallOptions): Promise<Watch> {
+  async listen(lease: string, isHolder: boolean, onHint: Listener, call: CallOptions): Promise<Watch> {
     if (this.#closed) throw new StoreError(`${this.#client.place}: the store is closed`, 'none')
+    const signal = call.cancellation ?? call.signal
     if (signal.aborted) throw cancelled(signal)
     const [groups, group, channel] = isHolder
       ? ([this.#holders, lease, this.#revokedChannel] as const)
@@ -50,13 +54,14 @@ export class Hints {
     // Of its own, so that two watches with one callback are two.
     const listener = () => onHint()
     groups.set(group, listeners.add(listener))
+    this.#idle.delete(channel)
     const close = () => {
       if (!listeners.delete(listener) || listeners.size > 0) return
       groups.delete(group)
-      if (!isHolder) this.#idle(channel, listeners)
+      if (!isHolder) this.#leaveOpen(channel)
     }
     try {
-      await this.#arm(channel)
+      await unlessAborted(this.#arm(channel), signal)
     } catch (error) {
       close()
       throw error
@@ -75,10 +80,19 @@ export class Hints {
   #arm(channel: string): Promise<unknown> {
     const armed = this.#armed.get(channel)
     if (armed) return armed
-    const arming = this.#use().then((connection) => connection.subscribe(channel, PATIENCE_MS))
+    const arming = this.#use().then((connection) => this.#subscribe(connection, channel))
     this.#armed.set(channel, arming)
     arming.catch(() => this.#armed.get(channel) === arming && this.#armed.delete(channel))
     return arming
+  }
+
+  async #subscribe(connection: Connection, channel: string): Promise<unknown> {
+    await this.#leaving.get(channel)
+    // Nothing else may ever be asked here that would notice the silence.
+    const timer = this.#settings.environment.clock.timer(PATIENCE_MS, () =>
+      connection.end(new Error(`no answer within ${PATIENCE_MS} ms`)),
+    )
+    return connection.subscribe(channel, PATIENCE_MS).finally(() => timer.cancel())
   }
 
   #use(): Promise<Connection> {
@@ -116,7 +130,7 @@ export class Hints {
   #lost(): void {
     this.#connection = null
     this.#armed.clear()
-    for (const [channel, listeners] of this.#channels) if (listeners.size === 0) this.#channels.delete(channel)
+    this.#idle.clear()
     if (this.#closed || (this.#channels.size === 0 && this.#holders.size === 0)) return
     const { clock, random } = this.#settings.environment
     const ms = Math.min(REOPEN_MS.base * 2 ** Math.min(this.#failures++, 10), REOPEN_MS.cap) * (0.5 + random.next() / 2)
@@ -136,16 +150,18 @@ export class Hints {
       for (const listener of [...listeners]) listener()
   }
 
-  #idle(channel: string, listeners: Set<Listener>): void {
-    // Last in order: those that fell idle first go first.
-    this.#channels.set(channel, listeners)
-    if (this.#channels.size <= MAX_IDLE) return
-    for (const [idle, { size }] of this.#channels) {
-      if (size > 0) continue
-      this.#channels.delete(idle)
-      this.#armed.delete(idle)
-      this.#connection?.unsubscribe(idle, PATIENCE_MS).catch(() => {})
-      return
-    }
+  #leaveOpen(channel: string): void {
+    if (!this.#armed.has(channel)) return
+    this.#idle.add(channel)
+    if (this.#idle.size <= MAX_IDLE) return
+    const [oldest = ''] = this.#idle
+    this.#idle.delete(oldest)
+    const armed = this.#armed.get(oldest)
+    this.#armed.delete(oldest)
+    const leaving = Promise.resolve(armed)
+      .then(() => this.#connection?.unsubscribe(oldest, PATIENCE_MS))
+      .catch(() => {})
+      .finally(() => this.#leaving.get(oldest) === leaving && this.#leaving.delete(oldest))
+    this.#leaving.set(oldest, leaving)
   }
 }

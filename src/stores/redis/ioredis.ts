@@ -1,4 +1,5 @@
 import type { RedisClient, Wire } from './client.js'
+import { Resp, type Stream } from './resp.js'
 
 /** The members of an ioredis client that are used (5 and 6, and iovalkey). */
 interface Ioredis {
@@ -10,7 +11,14 @@ interface Ioredis {
     readonly sentinels?: unknown
   }
   readonly status: string
-  readonly stream?: { ref?(): void; unref?(): void; destroy?(): void }
+  readonly stream?: Stream & {
+    ref?(): void
+    unref?(): void
+    destroy?(): void
+    removeAllListeners?(event: string): unknown
+  }
+  /** What was sent and not answered; not in its types. */
+  readonly commandQueue?: { readonly length: number }
   duplicate(overrides: object): Ioredis
   connect(): Promise<unknown>
   call(command: string, ...args: string[]): Promise<unknown>
@@ -65,8 +73,16 @@ export function ioredis(given: Ioredis): RedisClient {
       })
       redis.on('end', () => events.ended(failure ?? new Error('the connection was closed')))
       redis.on('message', (channel: string, text: string) => events.message(channel, text))
+      let short: Resp | undefined
       const wire: Wire = {
-        send: ([command = '', ...args]) => redis.call(command, ...args),
+        send: (args) => (short ? short.send(args) : redis.call(...(args as [string]))),
+        shorten() {
+          const { stream, commandQueue } = redis
+          if (short || !stream?.removeAllListeners || commandQueue?.length !== 0) return
+          // As the library itself does where it only listens (MONITOR).
+          stream.removeAllListeners('data')
+          short = new Resp(stream, events.ended)
+        },
         subscribe: (channel) => redis.subscribe(channel),
         unsubscribe: (channel) => redis.unsubscribe(channel),
         hold: (keepsRunning) => (keepsRunning ? redis.stream?.ref?.() : redis.stream?.unref?.()),

@@ -7,7 +7,9 @@ import type { Key } from '../../store.js'
  */
 const escapeName = (text: string): string => text.replace(/[%{}]/g, percent)
 const escapeNamespace = (text: string): string => text.replace(/[%{}:]/g, percent)
-const percent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+const percent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
+const unescaped = (text: string): string =>
+  text.replace(/%([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
 const SPECIAL = /[%{}]/
 const SPECIAL_IN_NAMESPACE = /[%{}:]/
 
@@ -17,7 +19,7 @@ export interface Counter {
 }
 
 export class KeySpace {
-  /** The one counter of fences, and the `run_id` of the server life that created it. */
+  /** The one counter of fences, and the `run_id` of the server life since which nothing acknowledged can have been forgotten. */
   readonly counter: Counter
   /** The channel on which revocations are told; the message is the key of the lease. */
   readonly revoked: string
@@ -41,9 +43,7 @@ export class KeySpace {
 
   /** The name in a key that the pattern of this namespace has found. */
   nameIn(namespace: string, lease: string): string {
-    return lease
-      .slice(this.#of(namespace).length)
-      .replace(/%(25|7B|7D)/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+    return unescaped(lease.slice(this.#of(namespace).length))
   }
 
   #of(namespace: string): string {
@@ -54,6 +54,8 @@ export class KeySpace {
 /** Owners are told apart by their text up to the next blank. What this makes is never the `%` of a tombstone. */
 export const ownerField = (owner: string): string => (/^[\w-]+$/.test(owner) ? owner : encodeURIComponent(owner))
 
-/** Labels stand last in the value and may hold anything. */
-export const labelField = (label: string | undefined): string => (label === undefined ? '-' : `=${label}`)
-export const labelIn = (field: string): string | undefined => (field.startsWith('=') ? field.slice(1) : undefined)
+/** Labels stand last in the value and may hold anything but what ends a line of an answer. */
+export const labelField = (label: string | undefined): string =>
+  label === undefined ? '-' : `=${/[%\n]/.test(label) ? label.replace(/[%\n]/g, percent) : label}`
+export const labelIn = (field: string): string | undefined =>
+  field.startsWith('=') ? unescaped(field.slice(1)) : undefined

@@ -57,18 +57,29 @@ export function nodeRedis(given: NodeRedis): RedisClient {
       // Without this listener an error would end the process (B103).
       redis.on('error', (error: unknown) => events.ended(error))
       redis.on('end', () => events.ended(new Error('the connection was closed')))
+      let hasSocket = false
+      redis.on('connect', () => {
+        hasSocket = true
+      })
+      const kill = () => {
+        try {
+          if (redis.destroy) redis.destroy()
+          else redis.disconnect?.().catch(() => {})
+        } catch {
+          // It is closed already, which is what was asked for.
+        }
+      }
       const wire: Wire = {
         send: (args) => redis.sendCommand(args),
         subscribe: (channel) => redis.subscribe(channel, (text, from) => events.message(from, text)),
         unsubscribe: (channel) => redis.unsubscribe(channel),
         hold: (keepsRunning) => (keepsRunning ? redis.ref() : redis.unref()),
         destroy() {
-          try {
-            if (redis.destroy) redis.destroy()
-            else redis.disconnect?.().catch(() => {})
-          } catch {
-            // It is closed already, which is what was asked for.
-          }
+          if (hasSocket) return kill()
+          // It forgets a socket that is still connecting, which would stay open then and keep the process running. And it
+          // leaves rejections to nobody where it is ended before it has begun to log in.
+          redis.unref()
+          redis.on('connect', () => queueMicrotask(kill))
         },
       }
       return { wire, ready: redis.connect() }

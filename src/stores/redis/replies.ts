@@ -31,18 +31,35 @@ export function codeOf(error: unknown): string | null {
   return error instanceof Error ? (/^-?([A-Z][A-Z0-9_]+)(?: |$)/.exec(error.message)?.[1] ?? null) : null
 }
 
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
+  const message = error instanceof Error ? error.message : String(error)
+  // The libraries ask for a report to their authors.
+  if (/^(?:Unknown RESP type|Protocol error)/.test(message)) return 'what answers there is no Redis'
+  // A server repeats what it does not know, with owner tokens and passwords in it.
+  return message.replace(/, with args beginning with:.*/s, '')
+}
+
 /**
  * What may be shown of a client library's error: they carry the whole command, with owner tokens and passwords in it.
  */
 export function withoutSecrets(error: unknown): Error {
   if (error instanceof StoreError) return error
-  const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) }
-  const bare = Object.assign(new Error(message), { name })
+  const name = error instanceof Error ? error.name : 'Error'
+  const bare = Object.assign(new Error(messageOf(error)), { name })
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
   return code === undefined ? bare : Object.assign(bare, { code })
 }
 
-const HINTS: Readonly<Record<string, string>> = {
+/** It is no master any more, and has to be looked at anew before it is asked again. */
+export const isDemoted = (error: unknown): boolean => /^-?(READONLY|MASTERDOWN) /.test((error as Error).message)
+
+/** Nothing was done, since nobody is logged in: long commands are cut short before that is said. */
+export const isLoggedOut = (error: unknown): boolean =>
+  codeOf(error) === 'NOAUTH' || (error instanceof Error && error.message.includes('Protocol error: unauthenticated'))
+
+/** What a server says in place of carrying a command out. Anything else may come from somebody in between, or halfway. */
+const REFUSALS: Readonly<Record<string, string>> = {
   LOADING: 'it is still loading its data',
   BUSY: 'a script of somebody keeps it busy',
   READONLY: 'it is a replica by now',
@@ -56,20 +73,31 @@ const HINTS: Readonly<Record<string, string>> = {
   NOAUTH: 'it wants a password',
   WRONGPASS: 'the user name or the password is wrong',
   NOPERM: 'the user may not do that',
+  NOSCRIPT: 'it does not know the script',
+  WRONGTYPE: 'the key holds something else',
+}
+
+/** Why a connection is over. `heard`: the server had answered on it before. */
+export function endText(error: unknown, heard: boolean): string {
+  const message = messageOf(error)
+  const meaning = REFUSALS[codeOf(error) ?? '']
+  if (meaning) return `refused: ${meaning} (${message})`
+  if (heard || !/^(?:read|write) E|closed/.test(message)) return message
+  return `hung up before it answered (${message}): it has too many clients, TLS is not set as it wants it, or it is no Redis`
 }
 
 /**
- * The error for a whole command. The server's own "no" was not carried out; an error from within a script may have come after a
- * write; and what the connection says leaves everything open (B054, B099).
+ * The error for a whole command. What a server refuses was not carried out; an error from within a script may have come after a
+ * write; and what the connection, or a proxy with an `ERR` of its own, says leaves everything open (B054, B099).
  */
 export function storeError(error: unknown, place: string): StoreError {
   if (error instanceof StoreError) return error
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   const code = codeOf(error)
   if (code === null) return new StoreError(`${place}: ${message}`, 'unknown', { cause: withoutSecrets(error) })
-  const hint = HINTS[code]
-  const effect = message.includes('script:') ? 'unknown' : 'none'
-  return new StoreError(`${place} refused: ${hint ? `${hint} ` : ''}(${message})`, effect, {
+  const meaning = REFUSALS[code]
+  const effect = meaning === undefined || message.includes('script:') ? 'unknown' : 'none'
+  return new StoreError(`${place} refused: ${meaning ? `${meaning} ` : ''}(${message})`, effect, {
     cause: withoutSecrets(error),
   })
 }
@@ -80,7 +108,10 @@ export function itemError(answer: string, place: string): StoreError {
   const denied = /NOPERM|can't run this command|can't access at least one of the keys/.test(message)
   if (denied) return new StoreError(`${place}: ${deniedText(command, message)}`, 'none')
   return new StoreError(
-    `${place} refused ${command}: ${HINTS[codeOf(new Error(message)) ?? ''] ?? ''} (${message})`.replace(':  (', ': ('),
+    `${place} refused ${command}: ${REFUSALS[codeOf(new Error(message)) ?? ''] ?? ''} (${message})`.replace(
+      ':  (',
+      ': (',
+    ),
     'none',
   )
 }

@@ -1,7 +1,7 @@
 /** What is asked of a server on every new connection, before anything else, and what follows from the answers. */
-import type { Environment } from '../../environment.js'
-import { StoreError, StoreUnsafeError } from '../../errors.js'
+import { StoreError, type StoreUnsafeError } from '../../errors.js'
 import type { Finding } from '../../store.js'
+import { CLOCKS_APART_MS, type Facts, findingsOf, persistenceOf, refusalOf, UPTIME_STEP_MS } from './findings.js'
 import type { Counter } from './keys.js'
 import type { Settings } from './options.js'
 import { codeOf, deniedText, listOf, textOf } from './replies.js'
@@ -25,12 +25,9 @@ export interface ServerLife {
 
 export type Ask = (...args: string[]) => Promise<unknown>
 
-/** Uptime is counted in whole seconds at both ends. */
-const UPTIME_STEP_MS = 1_000
-/** Wall clocks further apart than this make an uptime worthless: it is measured by the server's. */
-const CLOCKS_APART_MS = 5_000
 const UPTIME_TOLERANCE_MS = 2_000
 const REMEMBERED = 16
+const RUN_ID = /^[0-9a-f]+$/
 
 interface Sighting {
   readonly at: number
@@ -65,11 +62,14 @@ export async function inspectServer(
     ask('TIME').then(listOf, (error) => refusedRight(error, 'TIME', place)),
     ask('CONFIG', 'GET', '*append*').then(pairs, answeredNo),
     ask('GET', counter.value).then(textOrNull, answeredNo),
-    ask('GET', counter.born).then(textOrNull, answeredNo),
+    ask('GET', counter.born).then(textOrNull, answeredNo).then(runIdOrNull),
   ])
+  // What is told of a moment between the question and the answer is taken for the later one: an age that has grown meanwhile
+  // would let the server grant too soon.
+  const answeredAt = clock.now()
   const info = fields(infoReply)
   const runId = info.get('run_id')
-  if (runId === undefined || !/^[0-9a-f]+$/.test(runId))
+  if (runId === undefined || !RUN_ID.test(runId))
     throw new StoreError(`${place} answers INFO without a run_id: is it Redis?`, 'none')
   if (info.get('loading') === '1') throw new StoreError(`${place} is still loading its data`, 'none')
 
@@ -78,18 +78,21 @@ export async function inspectServer(
     place,
     info,
     config,
-    sentAt,
+    answeredAt,
     serverTimeMs: timeUs / 1000,
     apartMs: timeUs / 1000 - settings.environment.clock.wall(),
     uptimeMs: Number(info.get('uptime_in_seconds') ?? -1) * 1000,
     survived: value !== null && born !== null && born !== runId,
   }
   const durable = writesEverything(facts)
+  // For the life after this one. Settings tell only of the present life: what they were in the one before must be written down.
+  if (durable && born === null) await ask('SET', counter.born, runId, 'NX').catch(answeredNo)
+  if (isForgetful(facts) && born !== null) await ask('DEL', counter.born).catch(answeredNo)
   const { readyAt, why } = readiness(
     facts,
     durable,
     settings,
-    sightings.first(runId, { at: sentAt, uptimeMs: facts.uptimeMs }),
+    sightings.first(runId, { at: answeredAt, uptimeMs: facts.uptimeMs }),
   )
   return {
     runId,
@@ -104,20 +107,6 @@ export async function inspectServer(
   }
 }
 
-interface Facts {
-  readonly place: string
-  readonly info: ReadonlyMap<string, string>
-  /** `null` where CONFIG is forbidden. */
-  readonly config: ReadonlyMap<string, string> | null
-  readonly sentAt: number
-  readonly serverTimeMs: number
-  /** Its wall clock minus ours. */
-  readonly apartMs: number
-  readonly uptimeMs: number
-  /** The counter of fences is older than this life of the server: what it had written is there again. */
-  readonly survived: boolean
-}
-
 /** An acknowledged write is on disk. `everysec` is not enough: with a slow disk it forgets acknowledged writes in a crash. */
 function writesEverything({ info, config }: Facts): boolean {
   return (
@@ -128,6 +117,10 @@ function writesEverything({ info, config }: Facts): boolean {
   )
 }
 
+/** It may forget acknowledged writes. Where CONFIG is forbidden nobody knows. */
+const isForgetful = (facts: Facts): boolean =>
+  !writesEverything(facts) && (facts.config !== null || facts.info.get('aof_enabled') !== '1')
+
 /**
  * Delayed restart: a server that may have forgotten leases grants nothing until every one of them must have ended.
  * (Redlock, redis.io "Distributed Locks", "Performance, crash recovery and fsync".)
@@ -137,86 +130,24 @@ function readiness(facts: Facts, durable: boolean, { maxTtlMs, trustRestart }: S
   const watchedAt = first.at + neededMs
   if (trustRestart || (durable && facts.survived)) return { readyAt: Number.NEGATIVE_INFINITY, why: '' }
 
-  const { uptimeMs, apartMs, sentAt } = facts
-  const grewUnlike = Math.abs(uptimeMs - first.uptimeMs - (sentAt - first.at)) > UPTIME_TOLERANCE_MS
+  const { uptimeMs, apartMs, answeredAt } = facts
+  const grewUnlike = Math.abs(uptimeMs - first.uptimeMs - (answeredAt - first.at)) > UPTIME_TOLERANCE_MS
   const doubt =
     uptimeMs < 0 || grewUnlike
       ? 'its clock was moved'
       : Math.abs(apartMs) > CLOCKS_APART_MS
         ? `its clock is ${Math.round(Math.abs(apartMs) / 1000)} s ${apartMs < 0 ? 'behind' : 'ahead of'} ours`
         : null
-  const readyAt = doubt === null ? Math.min(watchedAt, sentAt + neededMs - uptimeMs) : watchedAt
+  const readyAt = doubt === null ? Math.min(watchedAt, answeredAt + neededMs - uptimeMs) : watchedAt
   const memory = durable
-    ? 'whether it still has its leases is not sure: it has no counter from before'
+    ? 'whether it still has its leases is not sure: an earlier life that forgot nothing has left no word'
     : persistenceOf(facts)
   const age =
     doubt === null ? `it started ${Math.round(uptimeMs / 1000)} s ago` : `when it started is not sure (${doubt})`
   const why =
     `${age}, and ${memory}; it grants once every lease from before must have ended (maxTtlMs ${maxTtlMs}). ` +
-    `No wait with appendonly yes and appendfsync always, or, for development only, with trustRestart (--trust-restart)`
+    `No wait with appendonly yes and appendfsync always, before the restart too, or, for development only, with trustRestart (--trust-restart)`
   return { readyAt, why }
-}
-
-function persistenceOf({ info, config }: Facts): string {
-  if (info.get('aof_enabled') !== '1') return 'it keeps no log of its writes (appendonly no)'
-  if (config === null) return 'its user may not ask how it saves (CONFIG GET)'
-  return `its log may lack the last writes (appendfsync ${config.get('appendfsync')}, no-appendfsync-on-rewrite ${config.get('no-appendfsync-on-rewrite')})`
-}
-
-function refusalOf({ info, place }: Facts, { allowEviction }: Settings): StoreUnsafeError | null {
-  const role = info.get('role')
-  if (role !== undefined && role !== 'master') {
-    const master = info.has('master_host') ? ` of ${info.get('master_host')}:${info.get('master_port')}` : ''
-    return new StoreUnsafeError(
-      `${place} is a replica${master} (INFO: role:${role}), and only a master may grant; give the master's address`,
-    )
-  }
-  if (info.get('cluster_enabled') === '1') {
-    return new StoreUnsafeError(
-      `${place} is a node of a Redis Cluster (INFO: cluster_enabled:1), which this store cannot use yet`,
-    )
-  }
-  const policy = info.get('maxmemory_policy')
-  if (policy !== undefined && policy !== 'noeviction' && !allowEviction) {
-    return new StoreUnsafeError(
-      `${place} may evict leases before their time (INFO: maxmemory_policy:${policy}); set maxmemory-policy noeviction, ` +
-        'use a server of its own for leases, or take the risk with allowEviction',
-    )
-  }
-  return null
-}
-
-function findingsOf(
-  facts: Facts,
-  durable: boolean,
-  settings: Settings,
-  readyAt: number,
-  { clock }: Environment,
-): Finding[] {
-  const { info, place, apartMs, config } = facts
-  const findings: Finding[] = []
-  const add = (level: Finding['level'], message: string) => findings.push({ level, message: `${place}: ${message}` })
-  const refusal = refusalOf(facts, settings)
-  if (refusal) findings.push({ level: 'unsafe', message: refusal.message })
-  if (!durable)
-    add(
-      'info',
-      `${config === null ? 'CONFIG GET is forbidden, so it counts as volatile' : persistenceOf(facts)}: after each restart it grants nothing for ${settings.maxTtlMs + UPTIME_STEP_MS} ms`,
-    )
-  if (settings.trustRestart)
-    add('warning', 'trustRestart is set: after a restart that lost leases, a holder from before may still be at work')
-  else if (readyAt > clock.now()) add('warning', `not ready for another ${Math.ceil(readyAt - clock.now())} ms`)
-  if (settings.allowEviction && info.get('maxmemory_policy') !== 'noeviction')
-    add(
-      'warning',
-      `allowEviction is set, and its policy is ${info.get('maxmemory_policy')}: a lease may be evicted while it is held`,
-    )
-  if (!info.has('maxmemory_policy')) add('warning', 'its eviction policy cannot be seen')
-  if (Math.abs(apartMs) > CLOCKS_APART_MS)
-    add('warning', `its clock and ours are ${Math.round(Math.abs(apartMs))} ms apart; keep both with NTP`)
-  if (Number(info.get('connected_slaves') ?? 0) > 0)
-    add('warning', 'it has replicas: a failover to one may lose leases (use the fence)')
-  return findings
 }
 
 function fields(text: string): Map<string, string> {
@@ -227,6 +158,9 @@ function fields(text: string): Map<string, string> {
     }),
   )
 }
+
+/** Whatever else somebody has put there is left alone, and proves nothing. */
+const runIdOrNull = (text: string | null): string | null => (text !== null && RUN_ID.test(text) ? text : null)
 
 const textOrNull = (reply: unknown): string | null => (reply === null ? null : textOf(reply))
 

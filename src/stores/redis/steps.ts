@@ -1,24 +1,21 @@
 import { createHash } from 'node:crypto'
 import { turn } from '../../environment.js'
 import { StoreError } from '../../errors.js'
+import type { Cancellation } from '../../store.js'
 import type { Connection } from './connection.js'
 import { cancelled } from './connections.js'
-import type { Counter } from './keys.js'
-import { itemError, listOf, nonsense, textOf } from './replies.js'
+import { itemError, nonsense, textOf } from './replies.js'
 import { type StepName, scriptText } from './scripts.js'
 
 /** The most that one script does, so that it keeps the server from others for well under a millisecond. */
 const MAX_ITEMS = 64
 const REMEMBERED_LIVES = 4
 
-/** What an earlier server life was asked for; its successor did nothing, and must be looked at first. */
-export class OtherLifeError extends StoreError {}
-
 /** One question about one key. Listens to its own signal. */
 class Item {
   readonly key: string
-  readonly args: readonly string[]
-  readonly signal: AbortSignal
+  readonly arg: string | undefined
+  readonly signal: Cancellation
   readonly patienceMs: number
   readonly #connection: Connection
   readonly #resolve: (answer: string) => void
@@ -28,32 +25,32 @@ class Item {
   constructor(
     connection: Connection,
     key: string,
-    args: readonly string[],
+    arg: string | undefined,
     { signal, patienceMs }: Asked,
     resolve: (answer: string) => void,
     reject: (error: unknown) => void,
   ) {
     this.#connection = connection
     this.key = key
-    this.args = args
+    this.arg = arg
     this.signal = signal
     this.patienceMs = patienceMs
     this.#resolve = resolve
     this.#reject = reject
-    signal.addEventListener('abort', this)
+    signal.addEventListener('abort', this.#onAbort)
   }
 
   resolve(answer: string): void {
-    this.signal.removeEventListener('abort', this)
+    this.signal.removeEventListener('abort', this.#onAbort)
     this.#resolve(answer)
   }
 
   reject(error: unknown): void {
-    this.signal.removeEventListener('abort', this)
+    this.signal.removeEventListener('abort', this.#onAbort)
     this.#reject(error)
   }
 
-  handleEvent(): void {
+  readonly #onAbort = (): void => {
     if (!this.sent) return this.reject(cancelled(this.signal))
     this.#connection.givenUp()
     this.reject(new StoreError('cancelled on its way', 'unknown', { cause: this.signal.reason }))
@@ -61,7 +58,7 @@ class Item {
 }
 
 export interface Asked {
-  readonly signal: AbortSignal
+  readonly signal: Cancellation
   /** Without an answer for longer, others are better asked on another connection. */
   readonly patienceMs: number
   /**
@@ -78,22 +75,23 @@ interface Gathered {
 
 /** Sends steps to the server; those that are asked for together travel together, and a lone one at once. */
 export class Steps {
-  readonly #counter: Counter
+  readonly #counter: string
   readonly #gathered = new Map<StepName, Gathered>()
   readonly #scripts = new Map<string, Map<StepName, { readonly text: string; readonly sha: string }>>()
 
-  constructor(counter: Counter) {
+  /** `counter`: the key of the counter of fences. */
+  constructor(counter: string) {
     this.#counter = counter
   }
 
   /**
-   * The script's answer for one key.
-   * @throws StoreError; {@link OtherLifeError} when the server was restarted behind this connection.
+   * The script's answer for one key; `arg` is what the script's comment lists, with blanks between.
+   * @throws StoreError; OtherLifeError where it may be asked again on a new connection.
    */
-  ask(connection: Connection, step: StepName, key: string, args: readonly string[], asked: Asked): Promise<string> {
+  ask(connection: Connection, step: StepName, key: string, arg: string | undefined, asked: Asked): Promise<string> {
     if (asked.signal.aborted) return Promise.reject(cancelled(asked.signal))
     return new Promise((resolve, reject) => {
-      this.#gather(connection, step, new Item(connection, key, args, asked, resolve, reject), asked.when)
+      this.#gather(connection, step, new Item(connection, key, arg, asked, resolve, reject), asked.when)
     })
   }
 
@@ -107,45 +105,42 @@ export class Steps {
     this.#gathered.set(step, fresh)
     const flush = () => {
       if (this.#gathered.get(step) === fresh) this.#gathered.delete(step)
-      this.#send(connection, step, fresh.items).catch(() => {})
+      this.#send(connection, step, fresh.items, false)
     }
     if (when === 'now') process.nextTick(flush)
     else void turn().then(flush)
   }
 
-  async #send(connection: Connection, step: StepName, gathered: readonly Item[]): Promise<void> {
-    let items = gathered.filter(({ signal }) => !signal.aborted)
+  /** `whole`: the text and not its hash, for the first time in this server life, or in another one. */
+  #send(connection: Connection, step: StepName, gathered: readonly Item[], whole: boolean): void {
+    const items = gathered.filter(({ signal }) => !signal.aborted)
     if (items.length === 0) return
-    try {
-      const script = this.#script(connection.life.runId, step)
-      const patienceMs = Math.min(...items.map((item) => item.patienceMs))
-      let reply: unknown
-      try {
-        if (connection.ended)
-          throw new StoreError(`${connection.place}: the connection ended before it was asked`, 'none')
-        for (const item of items) item.sent = true
-        reply = await connection.send(this.#command('EVALSHA', script.sha, step, items), patienceMs)
-      } catch (error) {
-        if (!isUnknownScript(error)) throw error
-        // The first time in this server life, or another life: the script looks which.
-        for (const item of items) item.sent = false
-        items = items.filter(({ signal }) => !signal.aborted)
-        if (items.length === 0) return
-        for (const item of items) item.sent = true
-        reply = await connection.send(this.#command('EVAL', script.text, step, items), patienceMs)
-      }
-      deliver(connection, items, listOf(reply).map(textOf))
-    } catch (error) {
-      for (const item of items) item.reject(error)
+    let patienceMs = Number.POSITIVE_INFINITY
+    for (const item of items) {
+      item.sent = true
+      patienceMs = Math.min(patienceMs, item.patienceMs)
     }
+    connection.send(
+      this.#command(connection, step, items, whole),
+      patienceMs,
+      (reply) => deliver(connection, items, reply),
+      (error) => {
+        if (whole || !isUnknownScript(error)) return rejectAll(items, error)
+        for (const item of items) item.sent = false
+        this.#send(connection, step, items, true)
+      },
+    )
   }
 
-  #command(command: 'EVALSHA' | 'EVAL', script: string, step: StepName, items: readonly Item[]): string[] {
-    const keys = items.map(({ key }) => key)
-    if (step === 'acquire' || step === 'renew') keys.unshift(this.#counter.value, this.#counter.born)
-    const args = [command, script, String(keys.length), ...keys, command === 'EVAL' ? '1' : '0']
-    for (const item of items) args.push(...item.args)
-    return args
+  #command(connection: Connection, step: StepName, items: readonly Item[], whole: boolean): string[] {
+    const { text, sha } = this.#script(connection.life.runId, step)
+    const counts = step === 'acquire' || step === 'renew'
+    const command = [whole ? 'EVAL' : 'EVALSHA', whole ? text : sha, String(items.length + (counts ? 1 : 0))]
+    if (counts) command.push(this.#counter)
+    for (const { key } of items) command.push(key)
+    for (const { arg } of items) if (arg !== undefined) command.push(arg)
+    command.push(connection.mark)
+    return command
   }
 
   #script(runId: string, step: StepName): { readonly text: string; readonly sha: string } {
@@ -168,19 +163,29 @@ export class Steps {
 const isUnknownScript = (error: unknown): boolean =>
   error instanceof StoreError && error.cause instanceof Error && error.cause.message.startsWith('NOSCRIPT')
 
-function deliver(connection: Connection, items: readonly Item[], answers: readonly string[]): void {
-  const [first = '', ...rest] = answers
-  if (first.startsWith('? ')) {
-    const error = new OtherLifeError(`${connection.place} was restarted behind this connection (by a proxy?)`, 'none')
-    connection.end(error)
-    for (const item of items) item.reject(error)
-    return
-  }
-  if (first.startsWith('e ')) throw itemError(first, connection.place)
-  if (first !== 'ok' || rest.length !== items.length) throw nonsense(answers.join(' '))
-  for (const [i, item] of items.entries()) {
-    const answer = rest[i] as string
-    if (answer.startsWith('e ')) item.reject(itemError(answer, connection.place))
-    else item.resolve(answer)
+function rejectAll(items: readonly Item[], error: unknown): void {
+  for (const item of items) item.reject(error)
+}
+
+function refused(connection: Connection, answer: string): StoreError {
+  // It is no master any more: look at it anew before it is asked again.
+  if (answer.includes('READONLY')) connection.retire()
+  return itemError(answer, connection.place)
+}
+
+function deliver(connection: Connection, items: readonly Item[], reply: unknown): void {
+  try {
+    const [first, ...answers] = textOf(reply).split('\n')
+    if (first?.startsWith('? ')) throw connection.replaced()
+    if (first?.startsWith('e ')) throw refused(connection, first)
+    if (!first || !/^ok(?: |$)/.test(first) || answers.length !== items.length) throw nonsense(textOf(reply))
+    if (first !== 'ok') connection.mark = first.slice(3)
+    for (const [i, item] of items.entries()) {
+      const answer = answers[i] as string
+      if (answer.startsWith('e ')) item.reject(refused(connection, answer))
+      else item.resolve(answer)
+    }
+  } catch (error) {
+    rejectAll(items, error)
   }
 }
