@@ -163,7 +163,10 @@ describe('a server that writes each change to disk', { ...withRedis, concurrency
       const again = await scene.holder.leases.acquire('k')
       // The volume was emptied: it says of itself the same as before.
       await killAndStart(server, { empty: true })
-      await isRefused(other, /whether it still has its leases is not sure: it has no counter from before/)
+      await isRefused(
+        other,
+        /whether it still has its leases is not sure: an earlier life that forgot nothing has left no word/,
+      )
       assert.match(await findingsOf(server), /^warning: .* not ready for another \d+ ms$/)
       assert.equal((await endOfBelief(again)).reason, 'missing')
     }))
@@ -201,3 +204,32 @@ describe('a server that writes each change to disk', { ...withRedis, concurrency
       ONE.close(client)
     }))
 })
+
+const AT_ONCE = ['--repl-diskless-sync-delay', '0']
+
+test(
+  'B109: a failover to a replica that had not heard of the lease: lost with the next renewal, and a larger fence',
+  withRedis,
+  () =>
+    scene(ONE, { args: AT_ONCE, trustRestart: true }, async ({ server, holder, other }) => {
+      const replica = await redisServer({ args: [...AT_ONCE, '--replicaof', '127.0.0.1', `${server.port}`] })
+      try {
+        await (await holder.leases.acquire('k')).release()
+        const has = async (key: string) => (await replica.send('GET', key)) !== null
+        while (!(await has('holdfast:fence'))) await sleep(10)
+        await replica.send('REPLICAOF', 'NO', 'ONE')
+        const lease = await holder.leases.acquire('k')
+        assert.ok(!(await has('holdfast:lease:default:k')))
+        // The promoted one takes the master's address, as behind a service name.
+        await killAndStart(server, { empty: true, args: [...AT_ONCE, '--replicaof', '127.0.0.1', `${replica.port}`] })
+        while ((await server.send('GET', 'holdfast:fence').catch(() => null)) === null) await sleep(10)
+        await server.send('REPLICAOF', 'NO', 'ONE')
+        const next = await other.leases.acquire('k', { waitMs: 2000 })
+        assert.ok(next.fence > lease.fence)
+        assert.match((await endOfBelief(lease)).reason ?? '', /^(missing|taken)$/)
+        assert.equal(await ownerAt(server, 'k'), next.owner, 'nothing was put back')
+      } finally {
+        await replica.end()
+      }
+    }),
+)

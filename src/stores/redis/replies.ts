@@ -95,11 +95,11 @@ export function storeError(error: unknown, place: string): StoreError {
   const message = messageOf(error)
   const code = codeOf(error)
   if (code === null) return new StoreError(`${place}: ${message}`, 'unknown', { cause: withoutSecrets(error) })
+  const options = { cause: withoutSecrets(error) }
+  if (code === 'NOPERM') return new StoreError(`${place}: ${deniedText(null, message)}`, 'none', options)
   const meaning = REFUSALS[code]
   const effect = meaning === undefined || message.includes('script:') ? 'unknown' : 'none'
-  return new StoreError(`${place} refused: ${meaning ? `${meaning} ` : ''}(${message})`, effect, {
-    cause: withoutSecrets(error),
-  })
+  return new StoreError(`${place} refused: ${meaning ? `${meaning} ` : ''}(${message})`, effect, options)
 }
 
 /** The error for one item of a script: `e COMMAND message`. Its one write is its last command, so it had no effect. */
@@ -116,8 +116,13 @@ export function itemError(answer: string, place: string): StoreError {
   )
 }
 
-/** Which right the user lacks. A script is told only that it may not. */
-export function deniedText(command: string, message: string): string {
-  const what = message.includes('at least one of the keys') ? `use the store's keys with ${command}` : `run ${command}`
+/** Which right the user lacks. `command`: where the message may not name it; a script is told only that it may not. */
+function deniedText(command: string | null, message: string): string {
+  const named = command ?? /the '([^']+)' command/.exec(message)?.[1]?.toUpperCase() ?? null
+  const what = /\bkeys?\b/.test(message)
+    ? `use the store's keys${named ? ` with ${named}` : ''}`
+    : named
+      ? `run ${named}`
+      : 'do that'
   return `its user may not ${what}; what the user needs is in docs/stores/redis.md (${message})`
 }

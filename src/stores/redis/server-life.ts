@@ -4,7 +4,7 @@ import type { Finding } from '../../store.js'
 import { CLOCKS_APART_MS, type Facts, findingsOf, persistenceOf, refusalOf, UPTIME_STEP_MS } from './findings.js'
 import type { Counter } from './keys.js'
 import type { Settings } from './options.js'
-import { codeOf, deniedText, listOf, textOf } from './replies.js'
+import { codeOf, listOf, textOf } from './replies.js'
 
 /** One server process, from its start to its end. */
 export interface ServerLife {
@@ -58,8 +58,8 @@ export async function inspectServer(
   const sentAt = clock.now()
   // One round trip. CONFIG is often forbidden, which is an answer too; a counter of the wrong type is the steps' matter.
   const [infoReply, timeReply, config, value, born] = await Promise.all([
-    ask('INFO').then(textOf, (error) => refusedRight(error, 'INFO', place)),
-    ask('TIME').then(listOf, (error) => refusedRight(error, 'TIME', place)),
+    ask('INFO').then(textOf),
+    ask('TIME').then(listOf),
     ask('CONFIG', 'GET', '*append*').then(pairs, answeredNo),
     ask('GET', counter.value).then(textOrNull, answeredNo),
     ask('GET', counter.born).then(textOrNull, answeredNo).then(runIdOrNull),
@@ -173,10 +173,4 @@ function pairs(reply: unknown): Map<string, string> {
 function answeredNo(error: unknown): null {
   if (codeOf(error) === null || codeOf(error) === 'LOADING' || codeOf(error) === 'BUSY') throw error
   return null
-}
-
-function refusedRight(error: unknown, command: string, place: string): never {
-  if (codeOf(error) === 'NOPERM')
-    throw new StoreError(`${place}: ${deniedText(command, String((error as Error).message))}`, 'none')
-  throw error
 }
