@@ -74,8 +74,8 @@ export class Link {
     this.#closed = true
     this.#requests.stop()
     this.#replies.stop()
-    this.#client.resetAndDestroy()
-    this.#server?.resetAndDestroy()
+    resetSocket(this.#client)
+    if (this.#server) resetSocket(this.#server)
     this.#lookIfGone()
   }
 
@@ -126,6 +126,16 @@ export class Link {
   }
 }
 
+/**
+ * With RST, where that is still possible: Node 20 never closes a socket that is reset after it was ended, and then spins at the
+ * end of the process.
+ */
+export function resetSocket(socket: Socket): void {
+  if (socket.destroyed) return
+  if (socket.writableEnded || socket.connecting) socket.destroy()
+  else socket.resetAndDestroy()
+}
+
 /** `null`: there is nothing to write to, now or any more. */
 function sinkOf(socket: Socket | undefined): Sink {
   if (!socket) return null
@@ -134,6 +144,6 @@ function sinkOf(socket: Socket | undefined): Sink {
   return {
     write: (bytes) => void (open() && socket.write(bytes)),
     end: () => void (open() && socket.end()),
-    reset: () => void (socket.destroyed || socket.resetAndDestroy()),
+    reset: () => resetSocket(socket),
   }
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { type Environment, systemEnvironment } from '../environment.js'
 import type { Weather } from './tcp-flow.js'
-import { Link, type LinkSurroundings } from './tcp-link.js'
+import { Link, type LinkSurroundings, resetSocket } from './tcp-link.js'
 
 export interface TcpProxyOptions {
   /** Of the real server. */
@@ -115,7 +115,7 @@ export async function tcpProxy(options: TcpProxyOptions): Promise<TcpProxy> {
     if (!refusing) return void links.add(new Link(client, around))
     counts.refused++
     client.on('error', () => {})
-    client.resetAndDestroy()
+    resetSocket(client)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
