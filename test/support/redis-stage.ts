@@ -80,7 +80,7 @@ export async function redisStage(t: TestContext, options?: RedisServerOptions): 
 }
 
 /** A connection that was being opened when a silence ended is given up after 2 s, and another is opened. */
-const REACHED_AGAIN_WITHIN_MS = 3000
+const REACHED_AGAIN_WITHIN_MS = 5000
 
 /** Asks until it is granted: a wait ends when the store cannot even be reached. */
 export async function acquireSoon(leases: Leases, key: string, options: AcquireOptions = {}): Promise<Lease> {
