@@ -40,7 +40,8 @@ export class RedisStage {
   /** A server that was started a moment ago is trusted. */
   async store({ library, client: how = {}, store: options }: Opening = {}): Promise<Store> {
     const { open, close } = library ?? (CLIENTS[this.#turn++ % CLIENTS.length] as ClientLibrary)
-    const client = await open({ port: this.server.port, connect: false, ...how })
+    const also = { lazyConnect: true, ...how.also }
+    const client = await open({ port: this.server.port, connect: false, ...how, also })
     const store = redisStore(client, { trustRestart: true, ...options })
     this.atEnd(async () => {
       await store.close()
