@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { type Clock, systemEnvironment } from '../environment.js'
 import { StoreError } from '../errors.js'
 import type { CallOptions, ClaimRef, Key, Store } from '../store.js'
@@ -35,6 +36,8 @@ export interface FaultyStore extends Store {
 }
 
 const never = new AbortController().signal
+// Everything under way listens to it at once, of which Node would warn.
+setMaxListeners(0, never)
 
 /** The same store over a bad connection. Optional members are there where the inner store has them. */
 export function faultyStore(store: Store, options: FaultOptions = {}): FaultyStore {

@@ -40,7 +40,8 @@ export class RedisStage {
   /** A server that was started a moment ago is trusted. */
   async store({ library, client: how = {}, store: options }: Opening = {}): Promise<Store> {
     const { open, close } = library ?? (CLIENTS[this.#turn++ % CLIENTS.length] as ClientLibrary)
-    const client = await open({ port: this.server.port, connect: false, ...how })
+    const also = { lazyConnect: true, ...how.also }
+    const client = await open({ port: this.server.port, connect: false, ...how, also })
     const store = redisStore(client, { trustRestart: true, ...options })
     this.atEnd(async () => {
       await store.close()
@@ -80,7 +81,7 @@ export async function redisStage(t: TestContext, options?: RedisServerOptions): 
 }
 
 /** A connection that was being opened when a silence ended is given up after 2 s, and another is opened. */
-const REACHED_AGAIN_WITHIN_MS = 3000
+const REACHED_AGAIN_WITHIN_MS = 5000
 
 /** Asks until it is granted: a wait ends when the store cannot even be reached. */
 export async function acquireSoon(leases: Leases, key: string, options: AcquireOptions = {}): Promise<Lease> {

@@ -59,7 +59,7 @@ export class Connections {
   }
 
   #openAnother(now: number): { readonly connection: Promise<Connection> } {
-    const opening = { connection: this.#connect(), since: now }
+    const opening = { connection: eitherOf(this.#opening?.connection, this.#connect()), since: now }
     this.#opening = opening
     const over = (failed: Failure | null) => {
       if (this.#opening !== opening) return
@@ -126,6 +126,15 @@ export class Connections {
       if (connection !== this.#current) connection.end(new Error('it was replaced and did not answer'))
     }
   }
+}
+
+/** The later one decides, unless the earlier one is there first after all: who waits need not wait for the later one then. */
+async function eitherOf(earlier: Promise<Connection> | undefined, later: Promise<Connection>): Promise<Connection> {
+  if (!earlier) return later
+  return new Promise((resolve, reject) => {
+    earlier.then(resolve, () => {})
+    later.then(resolve, reject)
+  })
 }
 
 export const cancelled = (signal: Cancellation): StoreError =>

@@ -52,8 +52,8 @@ class Item {
 
   readonly #onAbort = (): void => {
     if (!this.sent) return this.reject(cancelled(this.signal))
+    // The answer is still waited for: a grant that comes so late is given back (B173).
     this.#connection.givenUp()
-    this.reject(new StoreError('cancelled on its way', 'unknown', { cause: this.signal.reason }))
   }
 }
 

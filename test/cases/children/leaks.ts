@@ -1,4 +1,4 @@
-/** Prints what stays behind on memory or, with a path, on SQLite. With `leaky`, on a store that does leave things behind. */
+/** Prints what stays behind on memory, with a path on SQLite, or with a port on Redis. With `leaky`, on a store that does leave things behind. */
 import type { Store } from '../../../src/index.js'
 import { memoryStore } from '../../../src/stores/memory.js'
 import { complaints, growth, type Load } from '../../support/leaks.js'
@@ -19,6 +19,11 @@ const leaky = (store: Store): Store => ({
 const open = async (): Promise<Store> => {
   if (kind === 'leaky') return leaky(memoryStore())
   if (path === undefined) return memoryStore()
+  if (kind === 'redis') {
+    const [{ Redis }, { redisStore }] = await Promise.all([import('ioredis'), import('../../../src/stores/redis.js')])
+    const client = new Redis({ host: '127.0.0.1', port: Number(path), lazyConnect: true })
+    return redisStore(client, { trustRestart: true, maxTtlMs: 60_000 })
+  }
   const { sqliteStore } = await import('../../../src/stores/sqlite.js')
   return sqliteStore({ path })
 }
