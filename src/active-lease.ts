@@ -10,7 +10,7 @@ import { listen } from './listen.js'
 import { lostError, releasedError, unavailable } from './messages.js'
 import { resolveLife, type Wish } from './options.js'
 import { Scope } from './scope.js'
-import type { Life, LossReason, Store, Watch } from './store.js'
+import type { Life, LossReason, ReleaseOutcome, Store, Watch } from './store.js'
 
 /** The working part of a lease: from its grant to its loss or release, and the clean-up after either. */
 export class ActiveLease implements LeaseCore, KeeperEvents {
@@ -23,7 +23,8 @@ export class ActiveLease implements LeaseCore, KeeperEvents {
   readonly #owner: Owner
   readonly #grant: Grant
   readonly #keeper: Keeper
-  readonly #scope = new Scope()
+  /** Made when somebody asks for the signal. */
+  #scope: Scope | undefined
   readonly #onOver: (lease: ActiveLease) => void
   #state: 'held' | 'lost' | 'releasing' = 'held'
   #lost: LeaseLostError | null = null
@@ -33,7 +34,7 @@ export class ActiveLease implements LeaseCore, KeeperEvents {
   /** Made when somebody waits for it. */
   #settled: Deferred | undefined
   #lingers = false
-  #maxHoldAt = Number.POSITIVE_INFINITY
+  #maxHoldAt: number | undefined
   #maxHold: Timer | undefined
   #cleanUp: Timer | undefined
   readonly #watch: Watch | undefined
@@ -73,6 +74,10 @@ export class ActiveLease implements LeaseCore, KeeperEvents {
   }
 
   get signal(): AbortSignal {
+    if (!this.#scope) {
+      this.#scope = new Scope()
+      if (this.#lost) this.#scope.abort(this.#lost)
+    }
     return this.#scope.realSignal()
   }
 
@@ -102,8 +107,7 @@ export class ActiveLease implements LeaseCore, KeeperEvents {
 
   look(): void {
     if (this.#state === 'held') this.#keeper.look()
-    if (this.#maxHoldAt === Number.POSITIVE_INFINITY || this.#state !== 'held') return
-    if (this.#now() >= this.#maxHoldAt) this.end('max-hold')
+    if (this.#maxHoldAt !== undefined && this.#now() >= this.#maxHoldAt) this.end('max-hold')
   }
 
   async renew(): Promise<void> {
@@ -142,9 +146,10 @@ export class ActiveLease implements LeaseCore, KeeperEvents {
   async #doRelease(): Promise<ReleaseResult> {
     this.look()
     const wasHeld = this.#state === 'held'
+    const now = this.#now()
     if (wasHeld) {
       this.#state = 'releasing'
-      this.#endedAt = this.#now()
+      this.#endedAt = now
     }
     this.#keeper.stop()
     this.#maxHold?.cancel()
@@ -152,7 +157,13 @@ export class ActiveLease implements LeaseCore, KeeperEvents {
     this.#watch?.close()
     this.#owner.retired = true
     this.#settled?.resolve()
-    const outcome = await this.#tellStore(wasHeld)
+    // Within two call time-outs in all: a renewal in flight first, then the release, then once more if time is left.
+    const { clock } = this.#wish.environment
+    const until = now + 2 * this.#wish.callTimeoutMs
+    if (this.#keeper.renewing) await this.#keeper.renewing
+    const answer = await giveBack(this.#store, clock, this.#owner, until, this.#wish, () => this.#keepMs(wasHeld))
+    this.#lingers = answer === null
+    const outcome = wasHeld ? resultOf(answer) : 'lost'
     this.#keeper.dispose()
     // It was gone before, and this is how we learn of it.
     if (wasHeld && outcome === 'lost') this.#tellLost('missing', 0)
@@ -167,17 +178,6 @@ export class ActiveLease implements LeaseCore, KeeperEvents {
     return outcome
   }
 
-  /** Within two call time-outs in all: a renewal in flight first, then the release, then once more if time is left. */
-  async #tellStore(wasHeld: boolean): Promise<ReleaseResult> {
-    const { clock } = this.#wish.environment
-    const until = clock.now() + 2 * this.#wish.callTimeoutMs
-    if (this.#keeper.renewing) await this.#keeper.renewing
-    const answer = await giveBack(this.#store, clock, this.#owner, until, this.#wish, () => this.#keepMs(wasHeld))
-    this.#lingers = answer === null
-    if (answer === null) return wasHeld ? 'unknown' : 'lost'
-    return wasHeld && answer.kind === 'released' ? 'released' : 'lost'
-  }
-
   /** What must stay taken: the rest of the minimal hold, and after a loss the rest of the lock delay. */
   #keepMs(wasHeld: boolean): number {
     const now = this.#now()
@@ -186,7 +186,7 @@ export class ActiveLease implements LeaseCore, KeeperEvents {
     return Math.max(0, Math.ceil(minHold), Math.ceil(lockDelay))
   }
 
-  /** As the three below: told by the keeper. */
+  /** The keeper tells of the end, of a renewal, and of one without a verdict. */
   ended(reason: LossReason): void {
     this.#state = 'lost'
     const now = this.#now()
@@ -197,7 +197,7 @@ export class ActiveLease implements LeaseCore, KeeperEvents {
     this.#watch?.close()
     this.#armCleanUp()
     this.#tellLost(reason, lateByMs)
-    this.#scope.abort(this.#lost)
+    this.#scope?.abort(this.#lost)
   }
 
   #tellLost(reason: LossReason, lateByMs: number): void {
@@ -244,3 +244,6 @@ export class ActiveLease implements LeaseCore, KeeperEvents {
     return { namespace: this.#wish.namespace, key: this.key, store: this.#store.name }
   }
 }
+
+const resultOf = (answer: ReleaseOutcome | null): ReleaseResult =>
+  answer === null ? 'unknown' : answer.kind === 'released' ? 'released' : 'lost'

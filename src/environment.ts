@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { uptime } from 'node:os'
 import { readStat } from './process-stat.js'
-import { randomBytes } from './random-bytes.js'
+import { randomBytes, randomText } from './random-bytes.js'
 import type { Cancellation } from './store.js'
 import { SuspendMeter } from './suspend-meter.js'
 import { monotonic, SystemClock } from './system-clock.js'
@@ -126,7 +126,7 @@ function systemHostClock(): HostClock {
 
 const systemRandom: Random = {
   next: () => randomBytes(4).readUInt32LE() / 2 ** 32,
-  id: () => randomBytes(20).toString('base64url'),
+  id: () => randomText(20),
 }
 
 let shared: Environment | undefined

@@ -61,16 +61,16 @@ export class Keeper {
   readonly #held: HeldRef
   readonly #rhythm: Rhythm
   readonly #events: KeeperEvents
-  readonly #keepAlive: boolean
   readonly #timing: TimerOptions
-  readonly #scope = new CallScope()
+  /** Of all renewals; made for the first. */
+  #scope: CallScope | undefined
   #beat: Beat
   #life: Life | null = null
   #stopped = false
   #renewing: Promise<void> | null = null
   #timer: Timer | undefined
   #hintWaits = false
-  #hintedAt = Number.NEGATIVE_INFINITY
+  #hintedAt: number | undefined
 
   constructor(
     store: Store,
@@ -86,7 +86,6 @@ export class Keeper {
     this.#held = held
     this.#rhythm = rhythm
     this.#events = events
-    this.#keepAlive = keepAlive
     this.#timing = keepAlive ? PROMPT_AND_ALIVE : PROMPT
     this.#beat = granted(null, grant.sentAt, grant.ttlMs, rhythm)
     this.#arm()
@@ -113,7 +112,8 @@ export class Keeper {
     this.#hintWaits = this.#renewing !== null
     if (this.#hintWaits) return
     const gap = Math.min(HINT_GAP_MS, this.#rhythm.renewEveryMs / 4)
-    const askAt = Math.max(this.#clock.now(), this.#hintedAt + gap)
+    const now = this.#clock.now()
+    const askAt = this.#hintedAt === undefined ? now : Math.max(now, this.#hintedAt + gap)
     if (askAt >= this.#beat.renewAt) return
     this.#hintedAt = askAt
     this.#beat = { ...this.#beat, renewAt: askAt }
@@ -128,7 +128,7 @@ export class Keeper {
   /** After this, calls still in flight can no longer matter. */
   dispose(): void {
     this.stop()
-    this.#scope.abort()
+    this.#scope?.abort()
   }
 
   /** Told to the store with each renewal, until one has succeeded. */
@@ -157,6 +157,8 @@ export class Keeper {
     const sentAt = this.#clock.now()
     const life = this.#life
     const held = life ? { ...this.#held, life } : this.#held
+    this.#scope ??= new CallScope()
+    const scope = this.#scope
     return new Promise((resolve) => {
       const noVerdict = (error: unknown) => {
         if (!this.#stopped) {
@@ -172,9 +174,9 @@ export class Keeper {
           timedOut = true
           noVerdict(new StoreError(`no answer within ${this.#rhythm.callTimeoutMs} ms`, 'unknown'))
         },
-        { keepAlive: this.#keepAlive },
+        { keepAlive: this.#timing === PROMPT_AND_ALIVE },
       )
-      call(() => this.#store.renew(held, this.#scope)).then(
+      call(() => this.#store.renew(held, scope)).then(
         // An answer that comes after the time-out but before the deadline still counts, by its send time.
         (outcome) => {
           timer.cancel()

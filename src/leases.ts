@@ -12,10 +12,11 @@ import {
   type AcquireOptions,
   type LeasesOptions,
   resolveSettings,
-  resolveWish,
   type Settings,
   type TryAcquireOptions,
+  type Way,
   type Wish,
+  Wishes,
 } from './options.js'
 import { CallScope, Scope } from './scope.js'
 import type { Holding, Key, RevokeOutcome, Store } from './store.js'
@@ -35,8 +36,8 @@ export function createLeases(store: Store, options: LeasesOptions = {}): Leases 
 
 export class Leases implements AsyncDisposable {
   readonly #store: Store
-  readonly #options: LeasesOptions
   readonly #settings: Settings
+  readonly #wishes: Wishes
   readonly #observers = new Set<Observe>()
   readonly #active = new Set<ActiveLease>()
   readonly #waiting = new Map<Acquisition, Promise<unknown>>()
@@ -46,16 +47,14 @@ export class Leases implements AsyncDisposable {
     holds: (name) => this.heldKeys().includes(name),
   }
   readonly #onOver = (lease: ActiveLease) => void this.#active.delete(lease)
-  /** What acquisitions without options of their own go by. */
-  readonly #plain: { waits?: Wish; tries?: Wish } = {}
   #closing: LeaseError | null = null
   #closed: Promise<void> | null = null
 
   /** Use {@link createLeases}. */
   constructor(store: Store, options: LeasesOptions) {
     this.#store = store
-    this.#options = { ...options }
     this.#settings = resolveSettings(store, options, this.#observers)
+    this.#wishes = new Wishes(store, this.#settings, options)
     if (options.observe) this.observe(options.observe)
     users.set(store, (users.get(store) ?? 0) + 1)
   }
@@ -64,13 +63,8 @@ export class Leases implements AsyncDisposable {
    * One attempt: the lease, or `null` when another holds it or waits in line before us.
    * @throws {StoreUnavailableError} when there is no verdict; it never means "free" or "held".
    */
-  async tryAcquire(key: string, options?: TryAcquireOptions): Promise<Lease | null> {
-    try {
-      return new Lease(await this.#acquire(key, this.#wish(options, false), false))
-    } catch (error) {
-      if (error instanceof AcquireTimeoutError) return null
-      throw error
-    }
+  tryAcquire(key: string, options?: TryAcquireOptions): Promise<Lease | null> {
+    return this.#acquire(key, options, 'tries').then(asLease, nullWhenHeld)
   }
 
   /**
@@ -78,8 +72,8 @@ export class Leases implements AsyncDisposable {
    * @throws {AcquireTimeoutError} held to the end of the wait · {@link StoreUnavailableError} no verdict ·
    * `signal.reason` when cancelled.
    */
-  async acquire(key: string, options?: AcquireOptions): Promise<Lease> {
-    return new Lease(await this.#acquire(key, this.#wish(options, true), false))
+  acquire(key: string, options?: AcquireOptions): Promise<Lease> {
+    return this.#acquire(key, options, 'waits').then(asLease)
   }
 
   /**
@@ -94,7 +88,7 @@ export class Leases implements AsyncDisposable {
     const [options, work] =
       typeof optionsOrWork === 'function' ? [undefined, optionsOrWork] : [optionsOrWork, maybeWork]
     check.callable('work', work)
-    return underLease(await this.#acquire(key, this.#wish(options, true), true), work as Work<T>)
+    return underLease(await this.#acquire(key, options, 'waits', true), work as Work<T>)
   }
 
   /** Who holds it, for people; never for decisions: the answer is old when it arrives. */
@@ -192,7 +186,8 @@ export class Leases implements AsyncDisposable {
     if (unknown.length > 0) throw lingeringError(unknown)
   }
 
-  async #acquire(name: string, wish: Wish, keepAlive: boolean): Promise<ActiveLease> {
+  async #acquire(name: string, options: AcquireOptions | undefined, way: Way, keepAlive = false): Promise<ActiveLease> {
+    const wish = this.#wishes.of(options, way)
     const key = this.#key(name)
     wish.signal?.throwIfAborted()
     const acquisition = new Acquisition(this.#store, wish, key, this.#acquirer)
@@ -213,13 +208,6 @@ export class Leases implements AsyncDisposable {
       this.#waiting.delete(acquisition)
       stop?.()
     }
-  }
-
-  #wish(options: AcquireOptions | undefined, waits: boolean): Wish {
-    if (options !== undefined) return resolveWish(this.#store, this.#settings, options, this.#options, waits)
-    const kind = waits ? 'waits' : 'tries'
-    this.#plain[kind] ??= this.#wish({}, waits)
-    return this.#plain[kind]
   }
 
   /** Gives back, in the background, a claim that nobody will use. */
@@ -247,4 +235,11 @@ export class Leases implements AsyncDisposable {
     if ('value' in answer) return answer.value
     throw answer.error instanceof StoreUnsafeError ? answer.error : unavailable(this.#store, what, answer.error)
   }
+}
+
+const asLease = (active: ActiveLease): Lease => new Lease(active)
+
+function nullWhenHeld(error: unknown): null {
+  if (error instanceof AcquireTimeoutError) return null
+  throw error
 }

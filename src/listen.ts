@@ -10,25 +10,34 @@ export function listen(
   store: Store,
   ref: ClaimRef | HeldRef,
   onHint: () => void,
-  onArmed: () => void = () => {},
+  onArmed?: () => void,
 ): Watch | undefined {
-  const arm = store.watch?.bind(store)
-  if (!arm) return undefined
-  const scope = new CallScope()
-  let inner: Watch | undefined
-  call(() => arm(ref, () => scope.aborted || onHint(), scope)).then(
-    (watch) => {
-      if (scope.aborted) return closed(watch)
-      inner = watch
-      onArmed()
-    },
-    () => {},
-  )
-  return {
-    close() {
-      scope.abort()
-      closed(inner)
-    },
+  if (!store.watch) return undefined
+  const listening = new Listening()
+  listening.begin(store, ref, onHint, onArmed)
+  return listening
+}
+
+class Listening implements Watch {
+  readonly #scope = new CallScope()
+  #inner: Watch | undefined
+
+  begin(store: Store, ref: ClaimRef | HeldRef, onHint: () => void, onArmed: (() => void) | undefined): void {
+    const scope = this.#scope
+    const hint = () => scope.aborted || onHint()
+    call(() => store.watch?.(ref, hint, scope) ?? Promise.reject()).then(
+      (watch) => {
+        if (scope.aborted) return closed(watch)
+        this.#inner = watch
+        onArmed?.()
+      },
+      () => {},
+    )
+  }
+
+  close(): void {
+    this.#scope.abort()
+    closed(this.#inner)
   }
 }
 

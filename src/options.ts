@@ -151,13 +151,31 @@ export function resolveSettings(store: Store, given: LeasesOptions, observers: O
   return Object.freeze(settings)
 }
 
-export function resolveWish(
-  store: Store,
-  settings: Settings,
-  given: AcquireOptions,
-  base: LeasesOptions,
-  waits: boolean,
-): Wish {
+/** A `tryAcquire`, or an `acquire` (or `run`). */
+export type Way = 'tries' | 'waits'
+
+/** The wishes of one `Leases`. Those without options of their own, which most are, are resolved once. */
+export class Wishes {
+  readonly #store: Store
+  readonly #settings: Settings
+  readonly #base: LeasesOptions
+  readonly #plain: { [way in Way]?: Wish } = {}
+
+  constructor(store: Store, settings: Settings, base: LeasesOptions) {
+    this.#store = store
+    this.#settings = settings
+    this.#base = { ...base }
+  }
+
+  of(given: AcquireOptions | undefined, way: Way): Wish {
+    if (given !== undefined) return resolveWish(this.#store, this.#settings, given, this.#base, way)
+    this.#plain[way] ??= this.of({}, way)
+    return this.#plain[way]
+  }
+}
+
+function resolveWish(store: Store, settings: Settings, given: AcquireOptions, base: LeasesOptions, way: Way): Wish {
+  const waits = way === 'waits'
   check.known(waits ? 'acquire' : 'tryAcquire', given, waits ? ACQUIRE_OPTIONS : TRY_OPTIONS)
   const ttlMs = or(given.ttlMs, settings.ttlMs)
   check.length('ttlMs', ttlMs, MAX_MS)

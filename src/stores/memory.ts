@@ -245,6 +245,6 @@ function client(table: Table, traits: StoreTraits, probe: () => Probe): Store {
 }
 
 /** Injective: namespace `a` with name `b:c` is not namespace `a:b` with name `c`. */
-const idOf = (key: Key): string => JSON.stringify([key.namespace, key.name])
+const idOf = ({ namespace, name }: Key): string => `${namespace.length}:${namespace}${name}`
 
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)

@@ -11,7 +11,7 @@ import { CLIENTS, type ClientLibrary } from '../support/servers/redis-clients.js
 const TTL_MS = 3000
 const CALL_MS = 500
 /** How late a timer of a busy test machine may be. */
-const LATE_MS = 250
+const LATE_MS = 100
 const UNAVAILABLE = { code: 'ERR_LEASE_UNAVAILABLE' }
 
 async function behindProxy(t: TestContext, library: ClientLibrary): Promise<{ server: RedisServer; bed: RedisBed }> {
@@ -25,9 +25,9 @@ async function behindProxy(t: TestContext, library: ClientLibrary): Promise<{ se
 }
 
 async function settlesWithin(limitMs: number, call: Promise<unknown>, what: string): Promise<void> {
-  const { ms, error } = await timing(call)
+  const { lateMs, error } = await timing(call, limitMs)
   assert.equal((error as { code?: string })?.code, UNAVAILABLE.code, `${what}: ${error}`)
-  assert.ok(ms <= limitMs + LATE_MS, `${what} took ${ms} ms`)
+  assert.ok(lateMs <= LATE_MS, `${what} was ${lateMs} ms late`)
 }
 
 const acquires = (leases: Leases, when: string) =>
@@ -36,7 +36,7 @@ const acquires = (leases: Leases, when: string) =>
   )
 
 // Side by side: they mostly wait.
-describe('each client library with its defaults', { ...withRedis, concurrency: 3 }, () => {
+describe('each client library with its defaults', { ...withRedis, concurrency: 5 }, () => {
   for (const library of CLIENTS) {
     test(`B048 B100: ${library.name}: a server that is gone, or accepts and never answers: every call settles in time`, async (t) => {
       const { server, bed } = await behindProxy(t, library)
@@ -50,9 +50,9 @@ describe('each client library with its defaults', { ...withRedis, concurrency: 3
         settlesWithin(CALL_MS, lease.renew(), 'renew'),
         settlesWithin(CALL_MS, bed.leases.inspect('k'), 'inspect'),
       ])
-      const { ms, value } = await timing(lease.release())
+      const { lateMs, value } = await timing(lease.release(), 2 * CALL_MS)
       assert.ok(value !== 'released', value)
-      assert.ok(ms <= 2 * CALL_MS + LATE_MS, `release took ${ms} ms`)
+      assert.ok(lateMs <= LATE_MS, `release was ${lateMs} ms late`)
       await server.start()
       await acquireSoon(bed.leases, 'k')
     })
@@ -63,18 +63,18 @@ describe('each client library with its defaults', { ...withRedis, concurrency: 3
       for (let round = 0; round < 5; round++) {
         // Neither the question nor its answer gets through.
         bed.proxy.hang()
-        const acquiring = timing(bed.leases.tryAcquire('k'))
-        const others = [timing<unknown>(lease.renew()), timing<unknown>(bed.leases.inspect('held'))]
+        const acquiring = timing(bed.leases.tryAcquire('k'), CALL_MS)
+        const others = [timing<unknown>(lease.renew(), 10), timing<unknown>(bed.leases.inspect('held'), 10)]
         await sleep(10)
         bed.proxy.heal()
         bed.proxy.cut()
-        const { ms, value } = await acquiring
-        assert.ok(ms < CALL_MS, `acquire took ${ms} ms`)
+        const { lateMs, value } = await acquiring
+        assert.ok(lateMs <= 0, `acquire was ${lateMs} ms late`)
         await value?.release()
-        for (const [i, { ms, error, value }] of (await Promise.all(others)).entries()) {
+        for (const [i, { lateMs, error, value }] of (await Promise.all(others)).entries()) {
           const what = `round ${round}: ${i === 0 ? 'renew' : 'inspect'}`
           assert.equal((error as { code?: string })?.code, UNAVAILABLE.code, `${what}: ${error ?? value}`)
-          assert.ok(ms < 10 + LATE_MS, `${what}: ${ms} ms`)
+          assert.ok(lateMs < LATE_MS, `${what} was ${lateMs} ms late`)
         }
         assert.ok(lease.held)
         assert.equal((await bed.leases.inspect('held'))?.fence, lease.fence, 'the next one works')
@@ -103,7 +103,7 @@ describe('each client library with its defaults', { ...withRedis, concurrency: 3
       const began = now()
       await lease.release()
       const next = await waiting
-      assert.ok(now() - began < LATE_MS, `handed over after ${now() - began} ms`)
+      assert.ok(now() - began < 250, `handed over after ${now() - began} ms`)
       await next.release()
 
       // By the server's own time limit: nobody asks for longer than that.

@@ -89,7 +89,7 @@ const CLOCK_WORDS = [
   /\bAbortSignal\.timeout\b/,
   /\bAtomics\.wait(?:Async)?\b/,
   /\bMath\.random\b/,
-  /\b(?:randomBytes|randomUUID|randomInt|randomFill|randomFillSync|getRandomValues)\b/,
+  /\b(?:randomBytes|randomText|randomUUID|randomInt|randomFill|randomFillSync|getRandomValues)\b/,
 ]
 /** SQLite's ways to read the machine's wall clock. (A server's own clock is a different thing: it is the store's.) */
 const SQLITE_CLOCK = /\b(?:unixepoch|julianday|strftime)\(|\bCURRENT_(?:TIMESTAMP|TIME|DATE)\b/i
