@@ -68,12 +68,17 @@ export class SystemClock implements Clock {
     if (prompt) this.#prompt++
     if (prompt && this.#meter) this.#ticker ??= startTicker(() => this.#tick(), RESUME_LOOK_MS).unref()
     if (keepAlive && this.#keptAliveBy++ === 0) this.#handle?.ref()
-    if (this.#armedFor === null || timer.due < this.#armedFor) this.#arm()
+    // After a suspend, Node's timer is set for a time that is long past, and late: it must not hold up a new one.
+    if (this.#armedFor === null || timer.due < this.#armedFor || this.#suspended !== this.#armedAfter) this.#arm()
     return timer
   }
 
   cancel(timer: SystemTimer): void {
     if (this.#agenda.cancel(timer)) this.#forget(timer)
+  }
+
+  get #suspended(): number {
+    return this.#meter?.suspended ?? 0
   }
 
   #forget({ keepAlive, prompt }: SystemTimer): void {
@@ -91,7 +96,7 @@ export class SystemClock implements Clock {
     // Node counts whole milliseconds from the start of a turn: without one more, most would fire early, and twice.
     this.#handle = startTimer(() => this.#fire(), Math.min(Math.ceil(remaining) + 1, MAX_TIMER_MS))
     if (this.#keptAliveBy === 0) this.#handle.unref()
-    this.#armedAfter = this.#meter?.suspended ?? 0
+    this.#armedAfter = this.#suspended
   }
 
   // Node's timers may fire up to a millisecond early, and a wait beyond 2^31-1 ms takes several of them.
@@ -124,7 +129,7 @@ export class SystemClock implements Clock {
     }
     this.now()
     // Not "grew in this call": whoever read the clock first after the resume has noticed it already.
-    if (this.#meter?.suspended !== this.#armedAfter) this.#arm()
+    if (this.#suspended !== this.#armedAfter) this.#arm()
   }
 }
 
