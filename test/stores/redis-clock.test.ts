@@ -27,6 +27,8 @@ async function playing(
       const observe = diary && { observe: diary.observe }
       const bed = await redisBed(server, LIBRARY, {
         ttlMs: TTL_MS,
+        // Not what is measured here, and short of time on a loaded machine.
+        callTimeoutMs: TTL_MS / 2,
         store: { maxTtlMs: TTL_MS, trustRestart },
         ...observe,
       })
@@ -43,7 +45,7 @@ async function playing(
 async function grantedAtOnce({ leases }: RedisBed, key: string) {
   const { lateMs, value, error } = await timing(leases.acquire(key, { waitMs: 0 }), AT_ONCE_MS)
   assert.ok(value, `${error}`)
-  assert.ok(lateMs < 50, `granted ${lateMs} ms too late`)
+  assert.ok(lateMs < 400, `granted ${lateMs} ms too late`)
   return value
 }
 
@@ -51,18 +53,21 @@ describe('the wall clock of the server is stepped', { ...withRedisClock, concurr
   test('an hour forward while held: leases end at once, their holders learn it with the next renewal, fences grow', () =>
     playing(async (server, bed) => {
       const [one, other] = [await bed(), await bed()]
-      const [taken, gone] = [await one.leases.acquire('taken'), await one.leases.acquire('gone')]
+      const gone = await one.leases.acquire('gone')
       await grantedAtOnce(other, 'other')
+      const taken = await one.leases.acquire('taken', { heartbeat: false })
+      const belief = endOfBelief(gone)
       server.stepClock(HOUR_MS)
+      const steppedAt = now()
       const next = await grantedAtOnce(other, 'taken')
       // The reason why the page of the store says to slew a clock, not to step it.
       assert.ok(taken.held, 'two believe until the first one renews')
       assert.ok(next.fence > taken.fence)
       assert.equal(await ownerAt(server, 'gone'), null)
-      const steppedAt = now()
-      const [ofTaken, ofGone] = await Promise.all([endOfBelief(taken), endOfBelief(gone)])
-      assert.deepEqual([ofTaken.reason, ofGone.reason], ['taken', 'missing'])
-      assert.ok(ofGone.lastHeldAt - steppedAt < TTL_MS / 3 + 100, `believed for ${ofGone.lastHeldAt - steppedAt} ms`)
+      await assert.rejects(taken.renew(), { code: 'ERR_LEASE_LOST', reason: 'taken' })
+      const ofGone = await belief
+      assert.equal(ofGone.reason, 'missing')
+      assert.ok(ofGone.lastHeldAt - steppedAt < TTL_MS / 3 + 300, `believed for ${ofGone.lastHeldAt - steppedAt} ms`)
 
       const again = await grantedAtOnce(one, 'gone')
       assert.ok(again.fence > next.fence)
@@ -133,17 +138,18 @@ describe('the wall clock of the server is stepped', { ...withRedisClock, concurr
         const startedAt = now()
         const waiting = watching.leases.acquire('k', { waitMs: 3 * WAIT_MS }).then(() => now() - startedAt)
         waiting.catch(() => {})
-        await sleep(200)
+        while (diary.attempts('k').length === 0) await sleep(10)
         assert.equal(diary.attempts('k')[0]?.outcome, 'not-ready')
         server.stepClock(byMs)
         await sleep(200)
         const doubt = byMs > 0 ? /\(its clock is 3(600|599) s ahead of ours\)/ : /\(its clock was moved\)/
         const refused = { code: 'ERR_LEASE_NOT_READY', message: doubt }
+        const seenAt = now()
         await assert.rejects(late.leases.acquire('other', { waitMs: 0 }), refused)
         const waitedMs = await waiting
         assert.ok(waitedMs >= TTL_MS && waitedMs < WAIT_MS + 500, `granted after ${waitedMs} ms`)
-        await assert.rejects(late.leases.acquire('other', { waitMs: 0 }), { code: 'ERR_LEASE_NOT_READY' })
-        await late.leases.acquire('other', { waitMs: WAIT_MS })
+        await late.leases.acquire('other', { waitMs: 2 * WAIT_MS })
+        assert.ok(now() - seenAt >= WAIT_MS, 'who came later counts from when it came')
       }))
   }
 
