@@ -3,10 +3,13 @@
  * with its fence and with both ends on the clock that all processes of the host share.
  */
 import Database from 'better-sqlite3'
-import { createLeases, systemEnvironment } from '../../src/index.js'
+import { createLeases, type Store, systemEnvironment } from '../../src/index.js'
+import { redisStore } from '../../src/stores/redis.js'
 import { sqliteStore } from '../../src/stores/sqlite.js'
+import { CLIENTS } from './servers/redis-clients.js'
 
 export interface WorkerOrder {
+  /** The path of a lease file, or the URL of a Redis server. */
   readonly store: string
   readonly referee: string
   readonly slot: number
@@ -27,12 +30,32 @@ referee.pragma('synchronous = OFF')
 const enter = referee.prepare('INSERT INTO holds (fence, pid, waiter, entered) VALUES (CAST(? AS INTEGER), ?, ?, ?)')
 const leave = referee.prepare('UPDATE holds SET exited = ? WHERE fence = CAST(? AS INTEGER)')
 
-const leases = createLeases(sqliteStore({ path: order.store }), { ttlMs: order.ttlMs })
+async function openStore(): Promise<Store> {
+  if (!order.store.startsWith('redis:')) return sqliteStore({ path: order.store })
+  const library = CLIENTS[order.slot % CLIENTS.length]
+  if (!library) throw new Error('no client library')
+  const client = await library.open({
+    port: Number(new URL(order.store).port),
+    connect: false,
+    also: { lazyConnect: true },
+  })
+  return redisStore(client, { trustRestart: true })
+}
+
+const leases = createLeases(await openStore(), { ttlMs: order.ttlMs })
 let stopped = false
 
 async function wait(waiter: number): Promise<void> {
   while (!stopped) {
-    const lease = await leases.acquire('contended')
+    const lease = await leases.acquire('contended').catch((error) => {
+      if (error.code !== 'ERR_LEASE_UNAVAILABLE') throw error
+      return null
+    })
+    // No answer in time, as on a machine that is busy with starting processes.
+    if (!lease) {
+      await pause(20)
+      continue
+    }
     const fence = String(lease.fence)
     enter.run(fence, process.pid, waiter, host.now())
     if (order.sits && waiter % order.waiters === 0) {

@@ -1,6 +1,6 @@
 /**
- * Many processes with many waiters on one SQLite key. What was held when is read afterwards from a second file, so that
- * nothing of the judgement depends on the store under test.
+ * Many processes with many waiters on one key, in a SQLite file or on a Redis server. What was held when is read
+ * afterwards from a file of its own, so that nothing of the judgement depends on the store under test.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,11 +12,16 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { systemEnvironment } from '../../src/index.js'
 import type { WorkerOrder } from './contention-worker.js'
+import { redisServer } from './servers/redis.js'
 
 const WORKER = fileURLToPath(new URL('./contention-worker.js', import.meta.url))
 const { host } = systemEnvironment()
 
+export type StoreKind = 'sqlite' | 'redis'
+
 export interface Contention {
+  /** Default `'sqlite'`. On Redis the processes use the client libraries in turn. */
+  readonly store?: StoreKind
   readonly processes: number
   readonly waiters: number
   readonly seconds: number
@@ -45,17 +50,23 @@ interface Hold {
   readonly exited: number | null
 }
 
-export async function contend({ processes, waiters, seconds, killsPerSecond = 0 }: Contention): Promise<Verdict> {
+export async function contend(contention: Contention): Promise<Verdict> {
+  const { processes, waiters, seconds, killsPerSecond = 0 } = contention
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-contention-'))
+  const { store, end } = await openStore(contention, folder)
   const referee = openReferee(folder)
   const killedAt = new Map<number, number>()
   let falseLosses = 0
   const start = (slot: number) =>
-    startWorker({ ...files(folder), slot, waiters, ttlMs: 2000, holdMs: 2, sits: false }, (message) => {
-      if (typeof message === 'object' && message !== null && 'falseLoss' in message) falseLosses++
-    })
+    startWorker(
+      { store, referee: refereeIn(folder), slot, waiters, ttlMs: 2000, holdMs: 2, sits: false },
+      (message) => {
+        if (typeof message === 'object' && message !== null && 'falseLoss' in message) falseLosses++
+      },
+    )
   const workers = Array.from({ length: processes }, (_, slot) => start(slot))
   try {
+    await Promise.all(workers.map((worker) => once(worker, 'message')))
     const until = host.now() + seconds * 1000
     for (let round = 0; host.now() < until; round++) {
       await sleep(killsPerSecond > 0 ? 1000 / killsPerSecond : until - host.now())
@@ -75,6 +86,7 @@ export async function contend({ processes, waiters, seconds, killsPerSecond = 0 
   } finally {
     for (const worker of workers) worker.kill('SIGKILL')
     referee.close()
+    await end()
     rmSync(folder, { recursive: true, force: true })
   }
 }
@@ -99,10 +111,12 @@ export function judge(holds: readonly Hold[], killedAt: ReadonlyMap<number, numb
 }
 
 /** CPU seconds that all processes together use while one waiter holds and all others wait. */
-export async function waitQuietly({ processes, waiters, seconds }: Contention): Promise<number> {
+export async function waitQuietly(contention: Contention): Promise<number> {
+  const { processes, waiters, seconds } = contention
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-quiet-'))
+  const { store, end } = await openStore(contention, folder)
   const referee = openReferee(folder)
-  const order = { ...files(folder), waiters, ttlMs: 10_000, holdMs: 2 }
+  const order = { store, referee: refereeIn(folder), waiters, ttlMs: 10_000, holdMs: 2 }
   const workers: ChildProcess[] = []
   try {
     const sitter = startWorker({ ...order, slot: 0, sits: true })
@@ -117,14 +131,21 @@ export async function waitQuietly({ processes, waiters, seconds }: Contention): 
   } finally {
     for (const worker of workers) worker.kill('SIGKILL')
     referee.close()
+    await end()
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-const files = (folder: string) => ({ store: join(folder, 'leases.db'), referee: join(folder, 'referee.db') })
+const refereeIn = (folder: string) => join(folder, 'referee.db')
+
+async function openStore({ store = 'sqlite' }: Contention, folder: string) {
+  if (store === 'sqlite') return { store: join(folder, 'leases.db'), end: async () => {} }
+  const server = await redisServer()
+  return { store: server.url(), end: () => server.end() }
+}
 
 function openReferee(folder: string) {
-  const referee = new Database(files(folder).referee)
+  const referee = new Database(refereeIn(folder))
   referee.pragma('journal_mode = WAL')
   referee.exec('CREATE TABLE holds (fence INTEGER PRIMARY KEY, pid INTEGER, waiter INTEGER, entered REAL, exited REAL)')
   return referee

@@ -1,6 +1,6 @@
 /**
  * The client libraries, each as its user would have it: the library's own defaults, an error listener, and what the test
- * gives besides. Untyped at this border, because five versions of two libraries share no type.
+ * gives besides; each is loaded when it is first used. Untyped at this border, because five versions of two libraries share no type.
  */
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
@@ -42,10 +42,10 @@ interface IoRedis extends TestClient, NodeJS.EventEmitter {
 }
 
 function ioredis(name: ClientLibrary['name'], module: string): ClientLibrary {
-  const { Redis } = require(module) as { Redis: new (options: object) => IoRedis }
   return {
     name,
     async open({ port, host = '127.0.0.1', username, password, database, tls, connect = true, also = {} }) {
+      const { Redis } = require(module) as { Redis: new (options: object) => IoRedis }
       const auth = given({ username, password, db: database, tls })
       const client = new Redis({ port, host, ...auth, ...also })
       client.on('error', () => {})
@@ -66,10 +66,10 @@ interface NodeRedis extends TestClient, NodeJS.EventEmitter {
 }
 
 function nodeRedis(name: ClientLibrary['name'], module: string): ClientLibrary {
-  const { createClient } = require(module) as { createClient(options: object): NodeRedis }
   return {
     name,
     async open({ port, host = '127.0.0.1', username, password, database, tls, connect = true, also = {} }) {
+      const { createClient } = require(module) as { createClient(options: object): NodeRedis }
       const socket = { port, host, ...(tls && { tls: true, ca: tls.ca }), ...(also.socket as object | undefined) }
       const client = createClient({ ...given({ username, password, database }), ...also, socket })
       client.on('error', () => {})

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { contend, waitQuietly } from '../support/contention.js'
+import { withRedis } from '../support/servers/redis.js'
+
+/** A short form, every process with another client library; the whole of it is `npm run soak -- contention 60 redis`. */
+const SIZE = { store: 'redis', processes: 5, waiters: 4, seconds: 5 } as const
+
+describe('5 processes x 4 waiters on one key of a Redis server', withRedis, () => {
+  test('no overlap, growing fences, nobody starves', async (t) => {
+    const verdict = await contend(SIZE)
+    t.diagnostic(JSON.stringify(verdict))
+    assert.deepEqual(verdict.overlaps, [])
+    assert.equal(verdict.fencesOutOfOrder, 0)
+    assert.equal(verdict.falseLosses, 0)
+    assert.ok(verdict.least >= 1, `the least fortunate waiter was served ${verdict.least} times`)
+  })
+
+  test('the same with a kill -9 every second', async (t) => {
+    const verdict = await contend({ ...SIZE, seconds: 8, killsPerSecond: 1 })
+    t.diagnostic(JSON.stringify(verdict))
+    assert.ok(verdict.kills >= 4 && verdict.holds > 0)
+    assert.deepEqual(verdict.overlaps, [])
+    assert.equal(verdict.fencesOutOfOrder, 0)
+    assert.equal(verdict.falseLosses, 0)
+  })
+
+  test('19 waiters behind one holder wait quietly: less than a tenth of a core together', async (t) => {
+    const cpu = await waitQuietly(SIZE)
+    t.diagnostic(`${cpu.toFixed(3)} s of CPU in ${SIZE.seconds} s`)
+    assert.ok(cpu < SIZE.seconds / 10, `${cpu} s`)
+  })
+})
