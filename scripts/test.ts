@@ -2,7 +2,7 @@
  * Runs every built test file, or those whose path contains one of the words given: `npm test -- sqlite`.
  *
  * One file at a time: many tests measure how soon something happens, and on a small machine two files at once measure
- * each other. Those of Redis wait for leases and restarts most of the time, each with servers of its own, and allow for a busy machine: they come last, a few at
+ * each other. Those of the Redis store wait for leases and restarts most of the time, each with servers of its own, and allow for a busy machine: they come last, a few at
  * once. A test or a file that has not ended after five minutes has failed; without that limit a hung one would hide every result.
  */
 import { spawn } from 'node:child_process'
@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const words = process.argv.slice(2)
-const SIDE_BY_SIDE = /(?:stores|cases)\/redis/
+const SIDE_BY_SIDE = /stores\/redis/
 const LANES = 3
 
 const files = readdirSync(join(root, 'dist/test'), { recursive: true, encoding: 'utf8' })

@@ -50,6 +50,12 @@ class Item {
     this.#reject(error)
   }
 
+  /** It turns out that it was not carried out. */
+  unsent(): void {
+    this.sent = false
+    if (this.signal.aborted) this.reject(cancelled(this.signal))
+  }
+
   readonly #onAbort = (): void => {
     if (!this.sent) return this.reject(cancelled(this.signal))
     // The answer is still waited for: a grant that comes so late is given back (B173).
@@ -126,7 +132,7 @@ export class Steps {
       (reply) => deliver(connection, items, reply),
       (error) => {
         if (whole || !isUnknownScript(error)) return rejectAll(items, error)
-        for (const item of items) item.sent = false
+        for (const item of items) item.unsent()
         this.#send(connection, step, items, true)
       },
     )
