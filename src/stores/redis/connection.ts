@@ -165,6 +165,10 @@ export class Connection {
     }
   }
 
+  later(ms: number, callback: () => void): void {
+    this.#clock.timer(ms, callback)
+  }
+
   end(error: unknown): void {
     if (this.#ended) return
     const why = endText(error, this.#heard)

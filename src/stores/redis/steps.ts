@@ -11,6 +11,9 @@ import { type StepName, scriptText } from './scripts.js'
 const MAX_ITEMS = 64
 const REMEMBERED_LIVES = 4
 
+/** How long an answer is still waited for when nobody waits for it any more. */
+const LINGER_MS = 1_000
+
 /** One question about one key. Listens to its own signal. */
 class Item {
   readonly key: string
@@ -58,8 +61,11 @@ class Item {
 
   readonly #onAbort = (): void => {
     if (!this.sent) return this.reject(cancelled(this.signal))
-    // The answer is still waited for: a grant that comes so late is given back (B173).
     this.#connection.givenUp()
+    // A grant that comes a little late is still given back by who asked (B173); one that comes later ends with its TTL.
+    this.#connection.later(LINGER_MS, () =>
+      this.reject(new StoreError('cancelled on its way', 'unknown', { cause: this.signal.reason })),
+    )
   }
 }
 
