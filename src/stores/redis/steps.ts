@@ -21,6 +21,7 @@ class Item {
   readonly signal: Cancellation
   readonly patienceMs: number
   readonly #connection: Connection
+  readonly #mayGrant: boolean
   readonly #resolve: (answer: string) => void
   readonly #reject: (error: unknown) => void
   sent = false
@@ -29,6 +30,7 @@ class Item {
     connection: Connection,
     key: string,
     arg: string | undefined,
+    mayGrant: boolean,
     { signal, patienceMs }: Asked,
     resolve: (answer: string) => void,
     reject: (error: unknown) => void,
@@ -36,6 +38,7 @@ class Item {
     this.#connection = connection
     this.key = key
     this.arg = arg
+    this.#mayGrant = mayGrant
     this.signal = signal
     this.patienceMs = patienceMs
     this.#resolve = resolve
@@ -62,10 +65,10 @@ class Item {
   readonly #onAbort = (): void => {
     if (!this.sent) return this.reject(cancelled(this.signal))
     this.#connection.givenUp()
+    const unknown = new StoreError('cancelled on its way', 'unknown', { cause: this.signal.reason })
     // A grant that comes a little late is still given back by who asked (B173); one that comes later ends with its TTL.
-    this.#connection.later(LINGER_MS, () =>
-      this.reject(new StoreError('cancelled on its way', 'unknown', { cause: this.signal.reason })),
-    )
+    if (this.#mayGrant) this.#connection.later(LINGER_MS, () => this.reject(unknown))
+    else this.reject(unknown)
   }
 }
 
@@ -103,7 +106,12 @@ export class Steps {
   ask(connection: Connection, step: StepName, key: string, arg: string | undefined, asked: Asked): Promise<string> {
     if (asked.signal.aborted) return Promise.reject(cancelled(asked.signal))
     return new Promise((resolve, reject) => {
-      this.#gather(connection, step, new Item(connection, key, arg, asked, resolve, reject), asked.when)
+      this.#gather(
+        connection,
+        step,
+        new Item(connection, key, arg, step === 'acquire', asked, resolve, reject),
+        asked.when,
+      )
     })
   }
 
