@@ -50,7 +50,7 @@ async function grantedAtOnce({ leases }: RedisBed, key: string) {
 }
 
 describe('the wall clock of the server is stepped', { ...withRedisClock, concurrency: 3 }, () => {
-  test('an hour forward while held: leases end at once, their holders learn it with the next renewal, fences grow', () =>
+  test('B079: an hour forward while held: leases end at once, their holders learn it with the next renewal, fences grow', () =>
     playing(async (server, bed) => {
       const [one, other] = [await bed(), await bed()]
       const gone = await one.leases.acquire('gone')

@@ -50,10 +50,18 @@ class Item {
     this.#reject(error)
   }
 
+  /** It turns out that it was not carried out. */
+  unsent(): void {
+    this.sent = false
+    if (this.signal.aborted) this.reject(cancelled(this.signal))
+  }
+
   readonly #onAbort = (): void => {
     if (!this.sent) return this.reject(cancelled(this.signal))
-    // The answer is still waited for: a grant that comes so late is given back (B173).
     this.#connection.givenUp()
+    // The core waits no longer by itself, and gives back what is granted so late (B173). Who else cancels wants an end.
+    if (!(this.signal instanceof AbortSignal)) return
+    this.reject(new StoreError('cancelled on its way', 'unknown', { cause: this.signal.reason }))
   }
 }
 
@@ -126,7 +134,7 @@ export class Steps {
       (reply) => deliver(connection, items, reply),
       (error) => {
         if (whole || !isUnknownScript(error)) return rejectAll(items, error)
-        for (const item of items) item.sent = false
+        for (const item of items) item.unsent()
         this.#send(connection, step, items, true)
       },
     )
