@@ -58,10 +58,12 @@ test(
         revoke: leases.revoke('k'),
         'revoke by force': leases.revoke('k', { force: true }),
       }
-      for (const [what, call] of Object.entries(calls)) {
-        const message = new RegExp(`the key "${OURS}k" holds something that is not a lease`)
-        await assert.rejects(call, { code: 'ERR_LEASE_UNAVAILABLE', message }, `${type}: ${what}`)
-      }
+      const message = new RegExp(`the key "${OURS}k" holds something that is not a lease`)
+      await Promise.all(
+        Object.entries(calls).map(([what, call]) =>
+          assert.rejects(call, { code: 'ERR_LEASE_UNAVAILABLE', message }, `${type}: ${what}`),
+        ),
+      )
       assert.ok(lease.held, 'no verdict is no loss')
       await lease.release()
       const listed = []
@@ -102,7 +104,7 @@ test('B068 B145: prefixes, namespaces and databases of one server do not meet; e
   const apart = [
     await at(undefined, 'default'),
     await at('app', 'default'),
-    await at('app:lease', 'default'),
+    await at('app:leases', 'default'),
     await at('app', 'lease:default'),
     await at('app', 'default', 3),
   ]

@@ -14,7 +14,7 @@ import type { ClientLibrary, ClientOptions } from './servers/redis-clients.js'
 
 type Check = readonly [name: string, run: () => Promise<void>]
 
-/** Runs the whole suite for each, three at a time: they mostly wait for leases to end. */
+/** Runs the whole suite for each, two at a time: they mostly wait for leases to end. */
 export async function conformanceOf(harnesses: readonly Omit<Harness, 'test'>[]) {
   const suites = new Map<string, Check[]>()
   for (const harness of harnesses) {
@@ -22,7 +22,7 @@ export async function conformanceOf(harnesses: readonly Omit<Harness, 'test'>[])
     await conformance({ ...harness, test: (name, run) => checks.push([name, run]) })
     suites.set(harness.name, checks)
   }
-  describe('conformance', { concurrency: 3 }, () => {
+  describe('conformance', { concurrency: 2 }, () => {
     for (const [name, checks] of suites) {
       describe(name, { concurrency: 1 }, () => {
         for (const [check, run] of checks) it(check, run)
