@@ -35,7 +35,7 @@ for (const library of CLIENTS) {
     `B060: ${library.name}: the acquire ran and its answer was lost, TTL 30 s: free again within moments, for us and for others`,
     withRedis,
     async (t) => {
-      const { stage, bed, others } = await scene(t, { ttlMs: 30_000, callTimeoutMs: 200 }, library)
+      const { stage, bed, others } = await scene(t, { ttlMs: 30_000, callTimeoutMs: 1000 }, library)
       for (const next of [bed.leases, others]) {
         // It may have been released already: its fence stays.
         const fence = () => stage.server.send('GET', 'holdfast:fence')

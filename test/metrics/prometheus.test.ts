@@ -47,7 +47,7 @@ describe('10,000 keys', () => {
     for (let i = 0; i < count; i++) await leases.run(`job:${i % 3}:${i}`, () => {})
   }
 
-  test('add no series', async () => {
+  test('B225: add no series', async () => {
     const register = new Registry()
     const leases = createLeases(memoryStore())
     prometheus(leases, register)
