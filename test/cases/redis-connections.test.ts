@@ -117,7 +117,7 @@ describe('each client library with its defaults', { ...withRedis, concurrency: 5
 
     test(`B106: ${library.name}: the server forgets its scripts all the time: nobody notices`, async (t) => {
       const stage = await redisStage(t)
-      const { leases, events } = await stage.party({ library }, { ttlMs: 1000 })
+      const { leases, events } = await stage.party({ library }, { ttlMs: 4000 })
       const held = await Promise.all(Array.from({ length: 20 }, (_, n) => leases.acquire(`held ${n}`)))
       const until = now() + 1200
       const forgetting = (async () => {
