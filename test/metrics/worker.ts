@@ -53,15 +53,17 @@ async function use(lease: Lease, work: (lease: Lease) => Promise<unknown>): Prom
     ended++
     heldForMs += performance.now() - began
   }
+  // Read once: each read looks at the clock, and may be what ends the lease.
+  const { signal } = lease
   const onLost = () => {
-    const { reason } = lease.signal
+    const { reason } = signal
     if (!(reason instanceof LeaseLostError)) throw reason
     isLost = true
     bump(lost, reason.reason)
     end()
   }
-  if (lease.signal.aborted) onLost()
-  else lease.signal.addEventListener('abort', onLost)
+  if (signal.aborted) onLost()
+  else signal.addEventListener('abort', onLost)
   await work(lease)
   const outcome = await lease.release()
   if (isLost) return
@@ -69,7 +71,7 @@ async function use(lease: Lease, work: (lease: Lease) => Promise<unknown>): Prom
   if (outcome === 'lost') bump(lost, 'missing')
 }
 
-const untilLost = async (lease: Lease) => lease.signal.aborted || once(lease.signal, 'abort')
+const untilLost = async ({ signal }: Lease) => signal.aborted || once(signal, 'abort')
 const hold = () => delay(1 + Math.random() * 10)
 
 async function contend(loop: number): Promise<void> {

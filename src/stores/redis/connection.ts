@@ -97,10 +97,6 @@ export class Connection {
     return this.#life
   }
 
-  get ended(): boolean {
-    return this.#ended !== null
-  }
-
   /** May be used for what is asked now. */
   get usable(): boolean {
     return this.#ended === null && !this.#retired && !this.#isStalled()

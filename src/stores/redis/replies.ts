@@ -51,8 +51,10 @@ export function withoutSecrets(error: unknown): Error {
   return code === undefined ? bare : Object.assign(bare, { code })
 }
 
+const DEMOTED: ReadonlySet<string> = new Set(['READONLY', 'MASTERDOWN'])
+
 /** It is no master any more, and has to be looked at anew before it is asked again. */
-export const isDemoted = (error: unknown): boolean => /^-?(READONLY|MASTERDOWN) /.test((error as Error).message)
+export const isDemoted = (error: unknown): boolean => DEMOTED.has(codeOf(error) ?? '')
 
 /** Nothing was done, since nobody is logged in: long commands are cut short before that is said. */
 export const isLoggedOut = (error: unknown): boolean =>
@@ -102,18 +104,17 @@ export function storeError(error: unknown, place: string): StoreError {
   return new StoreError(`${place} refused: ${meaning ? `${meaning} ` : ''}(${message})`, effect, options)
 }
 
-/** The error for one item of a script: `e COMMAND message`. Its one write is its last command, so it had no effect. */
+/**
+ * The error for one item of a script: `e COMMAND message`. Its one write is its last command, so it had no effect. The cause is what the
+ * server said.
+ */
 export function itemError(answer: string, place: string): StoreError {
   const [, command = '', message = ''] = /^e (\S+) (.*)$/s.exec(answer) ?? []
+  const cause = new Error(message)
   const denied = /NOPERM|can't run this command|can't access at least one of the keys/.test(message)
-  if (denied) return new StoreError(`${place}: ${deniedText(command, message)}`, 'none')
-  return new StoreError(
-    `${place} refused ${command}: ${REFUSALS[codeOf(new Error(message)) ?? ''] ?? ''} (${message})`.replace(
-      ':  (',
-      ': (',
-    ),
-    'none',
-  )
+  const meaning = REFUSALS[codeOf(cause) ?? '']
+  const text = denied ? deniedText(command, message) : `refused ${command}: ${meaning ? `${meaning} ` : ''}(${message})`
+  return new StoreError(`${place}${denied ? ':' : ''} ${text}`, 'none', { cause })
 }
 
 /** Which right the user lacks. `command`: where the message may not name it; a script is told only that it may not. */

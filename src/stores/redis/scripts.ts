@@ -11,8 +11,8 @@
  *
  * A lease is a string `hf1 <owner> <fence> <state> <granted, µs> <label>` that expires; state h: held, r: asked back, k: kept by
  * nobody (its owner is `%`). Numbers stay text: those of Lua are exact only up to 2^53, and its text of a large one is
- * not even a number. The common way through a script makes no functions and asks for nothing that it may not need: at one
- * question at a time, the script is what the server's time goes to.
+ * not even a number. The common way through a script asks the server for nothing that it may not need: with one question at a
+ * time, its commands are what the server's time goes to (functions and patterns were measured not to matter).
  *
  * The reply is one text, a line for `ok` and for each item. Answers: `e COMMAND message` refused, `f` the key holds something else, `c` the counter does.
  */

@@ -4,7 +4,7 @@ import { StoreError } from '../../errors.js'
 import type { Cancellation } from '../../store.js'
 import type { Connection } from './connection.js'
 import { cancelled } from './connections.js'
-import { itemError, nonsense, textOf } from './replies.js'
+import { isDemoted, itemError, nonsense, textOf } from './replies.js'
 import { type StepName, scriptText } from './scripts.js'
 
 /** The most that one script does, so that it keeps the server from others for well under a millisecond. */
@@ -188,9 +188,9 @@ function rejectAll(items: readonly Item[], error: unknown): void {
 }
 
 function refused(connection: Connection, answer: string): StoreError {
-  // It is no master any more: look at it anew before it is asked again.
-  if (answer.includes('READONLY')) connection.retire()
-  return itemError(answer, connection.place)
+  const error = itemError(answer, connection.place)
+  if (isDemoted(error)) connection.retire()
+  return error
 }
 
 function deliver(connection: Connection, items: readonly Item[], reply: unknown): void {
