@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Lease, LeaseEvent } from '../../src/index.js'
 import { now, ownerAt } from '../support/redis-bed.js'
@@ -32,11 +32,10 @@ const renewalsAfter = (events: readonly LeaseEvent[], lease: Lease) =>
     .slice(events.findIndex((event) => event.type === 'lost'))
     .filter((e) => e.type === 'renewed' && e.fence === lease.fence)
 
-for (const policy of ['allkeys-random', 'volatile-ttl']) {
-  test(
-    `B062: a held lease is evicted (${policy}): its holder is told at the next heartbeat, and it is never made anew`,
-    withRedis,
-    async (t) => {
+// Each has servers of its own, and waits most of the time.
+describe('a server that forgets', { ...withRedis, concurrency: 4 }, () => {
+  for (const policy of ['allkeys-random', 'volatile-ttl']) {
+    test(`B062: a held lease is evicted (${policy}): its holder is told at the next heartbeat, and it is never made anew`, async (t) => {
       const stage = await redisStage(t, { args: ['--maxmemory-policy', policy] })
       const refused = await stage.leases()
       await assert.rejects(refused.tryAcquire('k'), { code: 'ERR_LEASE_UNSAFE', message: /maxmemory_policy/ })
@@ -57,14 +56,10 @@ for (const policy of ['allkeys-random', 'volatile-ttl']) {
       assert.equal(await lease.release(), 'lost')
       assert.equal(await ownerAt(stage.server, 'k'), next.owner)
       await next.release()
-    },
-  )
-}
+    })
+  }
 
-test(
-  'B062: the memory is full: an error of the store that says so, not contention; what is held goes on',
-  withRedis,
-  async (t) => {
+  test('B062: the memory is full: an error of the store that says so, not contention; what is held goes on', async (t) => {
     const stage = await redisStage(t, { args: ['--maxmemory-policy', 'noeviction'] })
     const { leases, events } = await stage.party()
     const lease = await leases.acquire('k')
@@ -80,47 +75,46 @@ test(
     assert.equal(await lease.release(), 'released')
     await makeRoom(stage.server)
     assert.equal(await (await leases.acquire('other')).release(), 'released')
-  },
-)
-
-/** An address that moves from one server to another, as that of a master does. Connections end when it moves. */
-async function movingAddress(stage: RedisStage, first: number): Promise<{ port: number; moveTo(port: number): void }> {
-  let target = first
-  const sockets = new Set<Socket>()
-  const address = createServer((client) => {
-    const server = connect(target, '127.0.0.1')
-    for (const socket of [client, server]) {
-      sockets.add(socket)
-      socket.on('error', () => {})
-      socket.on('close', () => {
-        sockets.delete(socket)
-        client.destroy()
-        server.destroy()
-      })
-    }
-    client.pipe(server).pipe(client)
-  }).listen(0, '127.0.0.1')
-  await once(address, 'listening')
-  const cut = () => {
-    for (const socket of sockets) socket.destroy()
-  }
-  stage.atEnd(() => {
-    cut()
-    address.close()
   })
-  return {
-    port: (address.address() as AddressInfo).port,
-    moveTo(port) {
-      target = port
-      cut()
-    },
-  }
-}
 
-test(
-  'B109: fail-over to a replica that never saw the lease: its holder is told at the first heartbeat there; the next fence is larger',
-  withRedis,
-  async (t) => {
+  /** An address that moves from one server to another, as that of a master does. Connections end when it moves. */
+  async function movingAddress(
+    stage: RedisStage,
+    first: number,
+  ): Promise<{ port: number; moveTo(port: number): void }> {
+    let target = first
+    const sockets = new Set<Socket>()
+    const address = createServer((client) => {
+      const server = connect(target, '127.0.0.1')
+      for (const socket of [client, server]) {
+        sockets.add(socket)
+        socket.on('error', () => {})
+        socket.on('close', () => {
+          sockets.delete(socket)
+          client.destroy()
+          server.destroy()
+        })
+      }
+      client.pipe(server).pipe(client)
+    }).listen(0, '127.0.0.1')
+    await once(address, 'listening')
+    const cut = () => {
+      for (const socket of sockets) socket.destroy()
+    }
+    stage.atEnd(() => {
+      cut()
+      address.close()
+    })
+    return {
+      port: (address.address() as AddressInfo).port,
+      moveTo(port) {
+        target = port
+        cut()
+      },
+    }
+  }
+
+  test('B109: fail-over to a replica that never saw the lease: its holder is told at the first heartbeat there; the next fence is larger', async (t) => {
     const stage = await redisStage(t, { args: ['--repl-diskless-sync-delay', '0'] })
     const replica = await redisServer({ args: ['--replicaof', '127.0.0.1', `${stage.server.port}`] })
     stage.atEnd(() => replica.end())
@@ -151,13 +145,9 @@ test(
     assert.equal(await lease.release(), 'lost')
     await next.renew()
     await next.release()
-  },
-)
+  })
 
-test(
-  'B133: the server restarts without its data: who held before is told before or as soon as another may start, and does not go on',
-  withRedis,
-  async (t) => {
+  test('B133: the server restarts without its data: who held before is told before or as soon as another may start, and does not go on', async (t) => {
     const stage = await redisStage(t)
     const opening = { store: { trustRestart: false, maxTtlMs: 3000 } }
     const [ours, others] = [await stage.party(opening), await stage.party(opening)]
@@ -176,13 +166,9 @@ test(
     assert.equal(await lease.release(), 'lost')
     assert.equal(await ownerAt(stage.server, 'k'), next.owner)
     await next.release()
-  },
-)
+  })
 
-test(
-  'B162: the server stands still under 200 leases: for less than the TTL none is lost; beyond it all are told, and none is revived',
-  withRedis,
-  async (t) => {
+  test('B162: the server stands still under 200 leases: for less than the TTL none is lost; beyond it all are told, and none is revived', async (t) => {
     const stage = await redisStage(t)
     const { leases, events } = await stage.party()
     const held = await Promise.all(Array.from({ length: 200 }, (_, n) => leases.acquire(`k ${n}`)))
@@ -201,5 +187,5 @@ test(
     const next = await acquireSoon(leases, 'k 0')
     assert.ok(next.fence > (held[0]?.fence ?? 0n))
     await next.release()
-  },
-)
+  })
+})

@@ -1,6 +1,6 @@
 /** Answers of a real Redis server that are lost or late: nobody is left in possession of what nobody knows of. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Leases, LeasesOptions } from '../../src/index.js'
 import { now, ownerAt, type RedisBed, redisBed } from '../support/redis-bed.js'
@@ -30,11 +30,10 @@ async function scene(t: TestContext, options: LeasesOptions = {}, library = CLIE
   return { stage, bed, others }
 }
 
-for (const library of CLIENTS) {
-  test(
-    `B060: ${library.name}: the acquire ran and its answer was lost, TTL 30 s: free again within moments, for us and for others`,
-    withRedis,
-    async (t) => {
+// Each has servers of its own, and waits most of the time.
+describe('answers that are lost or late', { ...withRedis, concurrency: 4 }, () => {
+  for (const library of CLIENTS) {
+    test(`B060: ${library.name}: the acquire ran and its answer was lost, TTL 30 s: free again within moments, for us and for others`, async (t) => {
       const { stage, bed, others } = await scene(t, { ttlMs: 30_000, callTimeoutMs: 1000 }, library)
       for (const next of [bed.leases, others]) {
         // It may have been released already: its fence stays.
@@ -49,14 +48,10 @@ for (const library of CLIENTS) {
         assert.ok(now() - began < 10_000, `${now() - began} ms`)
         assert.equal(await lease.release(), 'released')
       }
-    },
-  )
-}
+    })
+  }
 
-test(
-  'B131: whatever instant a wait ends or is cancelled at, the key is free for the next one after it failed',
-  withRedis,
-  async (t) => {
+  test('B131: whatever instant a wait ends or is cancelled at, the key is free for the next one after it failed', async (t) => {
     const { stage, bed, others } = await scene(t)
     bed.proxy.delay(1)
     let failed = 0
@@ -92,13 +87,9 @@ test(
       }),
     )
     assert.ok(failed > 20 && granted > 20, `${failed} failed, ${granted} granted: both were there to see`)
-  },
-)
+  })
 
-test(
-  'B173: a request that arrives after its caller has given up is given back, and nobody waits for a TTL',
-  withRedis,
-  async (t) => {
+  test('B173: a request that arrives after its caller has given up is given back, and nobody waits for a TTL', async (t) => {
     const { stage, bed, others } = await scene(t)
     for (const how of ['cancelled', 'timed out'] as const) {
       bed.proxy.delay({ requests: 700 })
@@ -115,14 +106,10 @@ test(
       const lease = await others.acquire('k', { waitMs: 1000 })
       assert.equal(await lease.release(), 'released')
     }
-  },
-)
+  })
 
-for (const library of CLIENTS) {
-  test(
-    `B198: ${library.name}: a renewal that ran although its answer was lost is no loss; nor is a release`,
-    withRedis,
-    async (t) => {
+  for (const library of CLIENTS) {
+    test(`B198: ${library.name}: a renewal that ran although its answer was lost is no loss; nor is a release`, async (t) => {
       const { stage, bed } = await scene(t, {}, library)
       const lease = await bed.leases.acquire('k', { heartbeat: false })
       await stage.server.send('PEXPIRE', KEY, 2000)
@@ -150,14 +137,10 @@ for (const library of CLIENTS) {
       assert.equal(await ownerAt(stage.server, 'k'), null, 'it did run')
       bed.proxy.heal()
       assert.notEqual(await releasing, 'lost')
-    },
-  )
-}
+    })
+  }
 
-test(
-  'B043: the server is paused during an acquire: the call fails in time, and nothing is renewed or kept afterwards',
-  withRedis,
-  async (t) => {
+  test('B043: the server is paused during an acquire: the call fails in time, and nothing is renewed or kept afterwards', async (t) => {
     const { stage, bed } = await scene(t, { ttlMs: 1500 })
     await stage.server.send('CLIENT', 'PAUSE', 700)
     await assert.rejects(bed.leases.acquire('k', { waitMs: 100 }), UNAVAILABLE)
@@ -176,13 +159,9 @@ test(
       bed.events.filter(({ type, key }) => key === 'k' && (type === 'renewed' || type === 'acquired')).length,
       0,
     )
-  },
-)
+  })
 
-test(
-  'B172: a release that the connection took with it is asked again in the background: the next one does not wait for the TTL',
-  withRedis,
-  async (t) => {
+  test('B172: a release that the connection took with it is asked again in the background: the next one does not wait for the TTL', async (t) => {
     const { stage, bed, others } = await scene(t, { ttlMs: 20_000 })
     for (const lost of ['the question', 'the answer']) {
       const lease = await bed.leases.acquire('k')
@@ -197,5 +176,5 @@ test(
       assert.equal(await next.release(), 'released')
     }
     assert.equal(await stage.server.send('GET', KEY), null)
-  },
-)
+  })
+})

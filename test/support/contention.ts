@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { systemEnvironment } from '../../src/index.js'
 import type { WorkerOrder } from './contention-worker.js'
+import { naivePoller } from './naive-poller.js'
 import { redisServer } from './servers/redis.js'
 
 const WORKER = fileURLToPath(new URL('./contention-worker.js', import.meta.url))
@@ -110,26 +111,34 @@ export function judge(holds: readonly Hold[], killedAt: ReadonlyMap<number, numb
   return { holds: holds.length, overlaps, fencesOutOfOrder, most: Math.max(...served), least: Math.min(...served) }
 }
 
-/** CPU seconds that all processes together use while one waiter holds and all others wait. */
-export async function waitQuietly(contention: Contention): Promise<number> {
+/** Of all waiting processes together, and of as many that do nothing but look. In seconds of CPU, over the same time. */
+export interface Quiet {
+  readonly waiting: number
+  readonly polling: number
+}
+
+/** One waiter holds and all others wait, beside the control: as many processes that look every `everyMs`. */
+export async function waitQuietly(contention: Contention, everyMs: number): Promise<Quiet> {
   const { processes, waiters, seconds } = contention
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-quiet-'))
   const { store, end } = await openStore(contention, folder)
   const referee = openReferee(folder)
   const order = { store, referee: refereeIn(folder), waiters, ttlMs: 10_000, holdMs: 2 }
   const workers: ChildProcess[] = []
+  const pollers: ChildProcess[] = []
   try {
     const sitter = startWorker({ ...order, slot: 0, sits: true })
     workers.push(sitter)
     while ((await once(sitter, 'message'))[0] !== 'sitting');
     for (let slot = 1; slot < processes; slot++) workers.push(startWorker({ ...order, slot, sits: false }))
     await Promise.all(workers.slice(1).map((worker) => once(worker, 'message')))
+    for (let i = 0; i < processes; i++) pollers.push(await naivePoller({ store, everyMs }))
     await sleep(2000)
-    const before = await cpuOf(workers)
+    const before = { waiting: await cpuOf(workers), polling: await cpuOf(pollers) }
     await sleep(seconds * 1000)
-    return (await cpuOf(workers)) - before
+    return { waiting: (await cpuOf(workers)) - before.waiting, polling: (await cpuOf(pollers)) - before.polling }
   } finally {
-    for (const worker of workers) worker.kill('SIGKILL')
+    for (const worker of [...workers, ...pollers]) worker.kill('SIGKILL')
     referee.close()
     await end()
     rmSync(folder, { recursive: true, force: true })

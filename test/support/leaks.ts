@@ -63,7 +63,7 @@ export async function growth(store: Store, load: Load, say: (line: string) => vo
   return found
 }
 
-/** A key that is kept costs some 100 bytes at least; 100,000 of them could not hide in this. */
+/** A key that is kept costs some 100 bytes at least; 30,000 of them could not hide in this. */
 const HEAP_NOISE = 1_500_000
 
 export function complaints(grown: readonly Growth[]): string[] {

@@ -78,10 +78,6 @@ const operations: Record<string, (...args: never[]) => unknown> = {
   cycles,
   /** Whether /proc shows this process to us. */
   sees: (pid: number) => existsSync(`/proc/${pid}/stat`),
-  cpuMs: () => {
-    const { user, system } = process.cpuUsage()
-    return (user + system) / 1_000
-  },
   close: () => store.close(),
 }
 

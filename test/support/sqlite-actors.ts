@@ -82,7 +82,6 @@ export class Actor {
   cycles = (claim: Claim, count: number, holdMs = 0): Promise<Hold[]> => this.#ask('cycles', claim, count, holdMs)
 
   sees = (pid: number): Promise<boolean> => this.#ask('sees', pid)
-  cpuMs = (): Promise<number> => this.#ask('cpuMs')
 
   #ask<T>(...request: [string, ...unknown[]]): Promise<T> {
     const id = ++this.#ids

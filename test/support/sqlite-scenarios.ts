@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { hrtime } from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Actor, type ActorOptions, claim, type Hold, stage } from './sqlite-actors.js'
+import { type ActorOptions, claim, type Hold, stage } from './sqlite-actors.js'
 import { openRaw } from './sqlite-raw.js'
 
 export const hostNow = (): number => Number(hrtime.bigint() / 1_000n) / 1_000
@@ -120,29 +120,4 @@ export async function crowdAtExpiry(processes: number, rounds: number): Promise<
       })
     }
   })
-}
-
-/** The CPU time, in ms, that waiters in several processes use together while one holder keeps its lease alive. */
-export async function idleWaiters(processes: number, each: number, forMs: number): Promise<number> {
-  return stage(async (_, actor) => {
-    const holder = await actor()
-    const held = claim({ ttlMs: 10_000 })
-    const outcome = await holder.acquire(held)
-    assert.ok(outcome.kind === 'granted')
-    const waiters = await Promise.all(Array.from({ length: processes }, () => actor()))
-    for (const waiter of waiters) for (let i = 0; i < each; i++) waiter.obtain(claim({ ttlMs: 10_000 })).catch(() => {})
-    await sleep(300)
-    const before = await cpu(waiters)
-    const end = hostNow() + forMs
-    while (hostNow() < end) {
-      await sleep(Math.min(3_333, Math.max(end - hostNow(), 1)))
-      assert.equal((await holder.renew({ ...held, fence: outcome.fence })).kind, 'renewed')
-    }
-    return (await cpu(waiters)) - before
-  })
-}
-
-async function cpu(actors: readonly Actor[]): Promise<number> {
-  const used = await Promise.all(actors.map((actor) => actor.cpuMs()))
-  return used.reduce((sum, one) => sum + one, 0)
 }
