@@ -2,8 +2,9 @@
  * Runs every built test file, or those whose path contains one of the words given: `npm test -- sqlite`.
  *
  * One file at a time: many tests measure how soon something happens, and on a small machine two files at once measure
- * each other. Those of the Redis store wait for leases and restarts most of the time, each with servers of its own, and allow for a busy machine: they come last, a few at
- * once. A test or a file that has not ended after five minutes has failed; without that limit a hung one would hide every result.
+ * each other. Those of the Redis store, of examples and of documents wait most of the time, each with servers and folders of its own, and allow
+ * for a busy machine: they come last, a few at once, but for the Redis tests that measure. A test or a file that has not ended after five
+ * minutes has failed; without that limit a hung one would hide every result.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +14,8 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const words = process.argv.slice(2)
-const SIDE_BY_SIDE = /stores\/redis/
+const SIDE_BY_SIDE = /stores\/redis|examples|docs/
+const MEASURES = /redis-(?:lost-replies|hung|many-waiters)/
 const LANES = 3
 
 const files = readdirSync(join(root, 'dist/test'), { recursive: true, encoding: 'utf8' })
@@ -51,7 +53,7 @@ async function run(these: readonly string[], concurrency: number): Promise<void>
   }
 }
 
-const aside = (file: string) => SIDE_BY_SIDE.test(file)
+const aside = (file: string) => SIDE_BY_SIDE.test(file) && !MEASURES.test(file)
 await run(
   files.filter((file) => !aside(file)),
   1,

@@ -176,21 +176,24 @@ describe('on a terminal: one line, updated in place', () => {
     )
   })
 
-  for (const [what, line, more] of [
-    ['--quiet', waits('tty', '--quiet --wait 2500ms'), {}],
-    ['TERM=dumb', waits('tty', '--wait 2500ms'), { TERM: 'dumb' }],
-    ['no TERM', waits('tty', '--wait 2500ms'), { TERM: '' }],
-    ['CI', waits('tty', '--wait 2500ms'), { CI: 'true' }],
-    ['-n', waits('tty', '-n'), {}],
-    ['stderr is a file', `${waits('tty', '--wait 2500ms')} 2>messages; cat messages; (exit 75)`, {}],
-  ] as const) {
-    test(`nothing of it with ${what}`, async () => {
-      const { code, stdout } = await terminal(line, more).ended
-      assert.equal(code, 75, stdout)
-      assert.match(stdout, /is held by/)
-      assert.ok(!stdout.includes('\x1b'), stdout)
-    })
-  }
+  describe('nothing of it', { concurrency: 3 }, () => {
+    for (const [what, line, more] of [
+      ['--quiet', waits('tty', '--quiet --wait 2500ms'), {}],
+      ['TERM=dumb', waits('tty', '--wait 2500ms'), { TERM: 'dumb' }],
+      ['no TERM', waits('tty', '--wait 2500ms'), { TERM: '' }],
+      ['CI', waits('tty', '--wait 2500ms'), { CI: 'true' }],
+      ['-n', waits('tty', '-n'), {}],
+      ['stderr is a file', `${waits('tty', '--wait 2500ms')} 2>messages; cat messages; (exit 75)`, {}],
+    ] as const) {
+      test(`with ${what}`, async () => {
+        const { code, stdout } = await terminal(line, more).ended
+        assert.equal(code, 75, stdout)
+        assert.match(stdout, /is held by/)
+        assert.ok(!stdout.includes('\x1b'), stdout)
+      })
+    }
+  })
+
   test('control: without any of these it is there', async () => {
     const { code, stdout } = await terminal(waits('tty', '--wait 2500ms')).ended
     assert.equal(code, 75, stdout)
