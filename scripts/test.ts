@@ -3,7 +3,7 @@
  *
  * One file at a time: many tests measure how soon something happens, and on a small machine two files at once measure
  * each other. Those of the Redis store, of examples and of documents wait most of the time, each with servers and folders of its own, and allow
- * for a busy machine: they come last, a few at once, but for the Redis tests that measure. A test or a file that has not ended after five
+ * for a busy machine: they come last, two at once, but for the Redis tests that measure. A test or a file that has not ended after five
  * minutes has failed; without that limit a hung one would hide every result.
  */
 import { spawn } from 'node:child_process'
@@ -15,8 +15,8 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const words = process.argv.slice(2)
 const SIDE_BY_SIDE = /stores\/redis|examples|docs/
-const MEASURES = /redis-(?:lost-replies|hung|many-waiters)/
-const LANES = 3
+const MEASURES = /redis-(?:lost-replies|hung|hidden-restart|many-waiters)/
+const LANES = 2
 
 const files = readdirSync(join(root, 'dist/test'), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.test.js'))

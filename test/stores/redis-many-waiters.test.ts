@@ -4,7 +4,7 @@ import { contend, waitQuietly } from '../support/contention.js'
 import { withRedis } from '../support/servers/redis.js'
 
 /** A short form, every process with another client library; the whole of it is `npm run soak -- contention 60 redis`. */
-const SIZE = { store: 'redis', processes: 5, waiters: 4, seconds: 5 } as const
+const SIZE = { store: 'redis', processes: 5, waiters: 4, seconds: 4 } as const
 
 describe('5 processes x 4 waiters on one key of a Redis server', withRedis, () => {
   test('no overlap, growing fences, nobody starves', async (t) => {
@@ -17,7 +17,7 @@ describe('5 processes x 4 waiters on one key of a Redis server', withRedis, () =
   })
 
   test('the same with a kill -9 every second', async (t) => {
-    const verdict = await contend({ ...SIZE, seconds: 8, killsPerSecond: 1 })
+    const verdict = await contend({ ...SIZE, seconds: 6, killsPerSecond: 1 })
     t.diagnostic(JSON.stringify(verdict))
     assert.ok(verdict.kills >= 4 && verdict.holds > 0)
     assert.deepEqual(verdict.overlaps, [])
