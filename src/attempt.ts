@@ -110,8 +110,6 @@ class Questions {
   #ask(sentAt: number): void {
     const question = ++this.#asked
     const timeoutMs = Math.min(this.#limits.callTimeoutMs, Math.max(this.#giveUpAt - sentAt, 0))
-    const tooLate = () => this.#noVerdict(new StoreError(`no answer within ${Math.round(timeoutMs)} ms`, 'unknown'))
-    this.#timer = this.#clock.timer(timeoutMs, tooLate, KEEP_ALIVE)
     this.#pending++
     call(() => this.#store.acquire(this.#claim, this.#scope)).then(
       (outcome) => this.#answered(question, sentAt, outcome),
@@ -120,6 +118,9 @@ class Questions {
         if (this.#waitsFor(question)) this.#noVerdict(error)
       },
     )
+    // The books are kept while the question is on its way.
+    const tooLate = () => this.#noVerdict(new StoreError(`no answer within ${Math.round(timeoutMs)} ms`, 'unknown'))
+    this.#timer = this.#clock.timer(timeoutMs, tooLate, KEEP_ALIVE)
   }
 
   #answered(question: number, sentAt: number, outcome: AcquireOutcome): void {
@@ -203,27 +204,34 @@ export function call<T>(op: () => Promise<T>): Promise<T> {
 export type Timed<T> = { readonly value: T } | { readonly error: unknown }
 
 /** One call with our own time-out; never rejects. What comes later is dropped. */
-export function timed<T>(
+export const timed = <T>(clock: Clock, timeoutMs: number, op: (call: CallScope) => Promise<T>): Promise<Timed<T>> =>
+  new Promise((resolve) => ask(clock, timeoutMs, op, new CallScope(), resolve))
+
+/** The same, calling back once. */
+export function ask<T>(
   clock: Clock,
   timeoutMs: number,
   op: (call: CallScope) => Promise<T>,
-  scope = new CallScope(),
-): Promise<Timed<T>> {
-  return new Promise((resolve) => {
-    const tooLate = () => {
-      resolve({ error: new StoreError(`no answer within ${timeoutMs} ms`, 'unknown') })
+  scope: CallScope,
+  done: (answer: Timed<T>) => void,
+): void {
+  let isDone = false
+  const finish = (answer: Timed<T>) => {
+    if (isDone) return
+    isDone = true
+    timer.cancel()
+    done(answer)
+  }
+  call(() => op(scope)).then(
+    (value) => finish({ value }),
+    (error) => finish({ error }),
+  )
+  const timer = clock.timer(
+    timeoutMs,
+    () => {
+      finish({ error: new StoreError(`no answer within ${timeoutMs} ms`, 'unknown') })
       scope.abort()
-    }
-    const timer = clock.timer(timeoutMs, tooLate, KEEP_ALIVE)
-    call(() => op(scope)).then(
-      (value) => {
-        timer.cancel()
-        resolve({ value })
-      },
-      (error) => {
-        timer.cancel()
-        resolve({ error })
-      },
-    )
-  })
+    },
+    KEEP_ALIVE,
+  )
 }

@@ -46,6 +46,8 @@ export function text(option: string, value: unknown, maxBytes: number): asserts 
   if (typeof value !== 'string') throw wrongKind(option, 'a string', value)
   if (value === '') throw wrongValue(option, 'a non-empty string', value)
   if (!value.isWellFormed()) throw wrongValue(option, 'well-formed Unicode (no lone surrogates)', value)
+  // No character takes more than three bytes for each unit of its UTF-16.
+  if (value.length * 3 <= maxBytes) return
   const bytes = Buffer.byteLength(value)
   if (bytes > maxBytes) throw new RangeError(`${option} must be at most ${maxBytes} bytes of UTF-8, but got ${bytes}`)
 }

@@ -1,6 +1,6 @@
-import { effectOf, timed } from './attempt.js'
+import { ask, effectOf, type Timed } from './attempt.js'
 import { backoff } from './backoff.js'
-import { type Clock, sleep } from './environment.js'
+import type { Clock } from './environment.js'
 import { CallScope } from './scope.js'
 import type { ClaimRef, ReleaseOutcome, Store } from './store.js'
 
@@ -8,7 +8,7 @@ import type { ClaimRef, ReleaseOutcome, Store } from './store.js'
  * Releases, asking again until `untilMs` on our clock while the store gives no verdict; null if it never did.
  * `absent` after an earlier try that may have landed is `released`: that try is the likeliest reason.
  */
-export async function giveBack(
+export function giveBack(
   store: Store,
   clock: Clock,
   ref: ClaimRef,
@@ -16,16 +16,22 @@ export async function giveBack(
   limits: { readonly callTimeoutMs: number },
   keepMs: () => number = NOTHING,
 ): Promise<ReleaseOutcome | null> {
-  let mayHaveLanded = false
-  for (let tries = 0; ; tries++) {
-    const timeoutMs = Math.min(limits.callTimeoutMs, Math.max(untilMs - clock.now(), 1))
-    const answer = await timed(clock, timeoutMs, (call) => store.release(ref, call), new CallScope(keepMs()))
-    if ('value' in answer && isAnswer(answer.value)) return mayHaveLanded ? { kind: 'released' } : answer.value
-    mayHaveLanded ||= 'value' in answer || effectOf(answer.error) !== 'none'
-    const pauseMs = backoff(tries, 1, { baseMs: 20, capMs: limits.callTimeoutMs / 4 })
-    if (clock.now() + pauseMs >= untilMs) return null
-    await sleep(clock, pauseMs, { keepAlive: true })
-  }
+  return new Promise((resolve) => {
+    let mayHaveLanded = false
+    let tries = 0
+    const release = () => {
+      const timeoutMs = Math.min(limits.callTimeoutMs, Math.max(untilMs - clock.now(), 1))
+      ask(clock, timeoutMs, (call) => store.release(ref, call), new CallScope(keepMs()), answered)
+    }
+    const answered = (answer: Timed<ReleaseOutcome>) => {
+      if ('value' in answer && isAnswer(answer.value)) return resolve(mayHaveLanded ? RELEASED : answer.value)
+      mayHaveLanded ||= 'value' in answer || effectOf(answer.error) !== 'none'
+      const pauseMs = backoff(tries++, 1, { baseMs: 20, capMs: limits.callTimeoutMs / 4 })
+      if (clock.now() + pauseMs >= untilMs) return resolve(null)
+      clock.timer(pauseMs, release, { keepAlive: true })
+    }
+    release()
+  })
 }
 
 /** A store that answers nonsense must not take the place of the caller's own error. */
@@ -33,3 +39,4 @@ const isAnswer = (outcome: ReleaseOutcome | undefined): outcome is ReleaseOutcom
   outcome?.kind === 'released' || outcome?.kind === 'absent'
 
 const NOTHING = () => 0
+const RELEASED: ReleaseOutcome = { kind: 'released' }

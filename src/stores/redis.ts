@@ -23,31 +23,15 @@ import { type Connection, OtherLifeError } from './redis/connection.js'
 import { Connections, unlessAborted } from './redis/connections.js'
 import { Hints } from './redis/hints.js'
 import { KeySpace, labelField, ownerField } from './redis/keys.js'
-import { checked, MAX_TTL_MS, type RedisOptions, type Settings } from './redis/options.js'
+import { checked, type RedisOptions, type Settings } from './redis/options.js'
 import { listOf, textOf } from './redis/replies.js'
-import { Steps } from './redis/steps.js'
+import type { StepName } from './redis/scripts.js'
+import { type Asked, Steps } from './redis/steps.js'
+import { traitsOf } from './redis/traits.js'
 
 export type { RedisClientLike } from './redis/client.js'
 export type { RedisOptions } from './redis/options.js'
-
-const traitsOf = ({ maxTtlMs }: { readonly maxTtlMs: number }): StoreTraits => ({
-  fencing: 'volatile',
-  fenceFloor: true,
-  expiry: 'server-clock',
-  revoke: 'refuses-renewal',
-  order: 'none',
-  wakeup: 'notify',
-  scope: 'network',
-  lockDelay: true,
-  detachable: true,
-  listsNames: true,
-  ttlMinMs: 50,
-  ttlMaxMs: maxTtlMs,
-  ttlGranularityMs: 1,
-})
-
-/** What a store of the default settings declares. */
-export const redisTraits: StoreTraits = traitsOf({ maxTtlMs: MAX_TTL_MS.default })
+export { redisTraits } from './redis/traits.js'
 
 /**
  * Leases on one Redis server (6.2 or newer; Valkey too), through connections of its own, which are made like the client's.
@@ -64,6 +48,10 @@ export function redisStore(client: RedisClientLike, options: RedisOptions = {}):
 const PAGE = 64
 /** A call that is not about a lease's own time is answered within this, or others go another way. */
 const PATIENCE_MS = 1_000
+
+const PATIENT = { patienceMs: PATIENCE_MS } as const
+const RELEASED = { kind: 'released' } as const
+const ABSENT = { kind: 'absent' } as const
 
 /** Clearly less than a call time-out at its default, so that what is asked again then goes out on another connection. */
 const patienceOf = (ttlMs: number): number => Math.min(Math.max(ttlMs / 8, 25), 2_000)
@@ -89,56 +77,43 @@ class RedisStore implements Store {
   }
 
   acquire(claim: Claim, call: CallOptions): Promise<AcquireOutcome> {
-    return this.#on(call, (connection, signal) => this.#acquire(connection, claim, signal))
+    return this.#on(call, (connection, signal) => this.#acquire(connection, claim, signal, 0))
   }
 
   renew(held: HeldRef, call: CallOptions): Promise<RenewOutcome> {
     const lease = this.#keys.lease(held.key)
     const { ttlMs, lockDelayMs, fence, fenceFloor } = held
     const arg = `${ownerField(held.owner)} ${fence} ${Math.ceil(ttlMs + lockDelayMs)} ${fenceFloor}`
-    return this.#on(call, async (connection, signal) => {
-      const answer = await this.#steps.ask(connection, 'renew', lease, arg, {
-        signal,
-        patienceMs: patienceOf(ttlMs),
-        when: 'soon',
-      })
+    const asked = { patienceMs: patienceOf(ttlMs), when: 'soon' } as const
+    return this.#ask(call, 'renew', lease, arg, asked, (answer) => {
       if (answer === 'y') return { kind: 'renewed', fence, ttlMs }
       const reason = answer === 'm' ? 'missing' : answer === 't' ? 'taken' : answer === 'r' ? 'revoked' : null
-      if (reason) return { kind: 'lost', reason }
-      throw this.#unusable(answer, lease)
+      return reason && { kind: 'lost', reason }
     })
   }
 
   release({ key, owner }: ClaimRef, call: ReleaseOptions): Promise<ReleaseOutcome> {
-    const lease = this.#keys.lease(key)
-    return this.#on(call, async (connection, signal) => {
-      const arg = `${ownerField(owner)} ${Math.max(0, Math.ceil(call.keepMs ?? 0))}`
-      const answer = await this.#steps.ask(connection, 'release', lease, arg, { signal, patienceMs: PATIENCE_MS })
-      if (answer === 'y') return { kind: 'released' }
-      if (answer === 'n') return { kind: 'absent' }
-      throw this.#unusable(answer, lease)
-    })
+    const arg = `${ownerField(owner)} ${Math.max(0, Math.ceil(call.keepMs ?? 0))}`
+    return this.#ask(call, 'release', this.#keys.lease(key), arg, PATIENT, (answer) =>
+      answer === 'y' ? RELEASED : answer === 'n' ? ABSENT : null,
+    )
   }
 
   revoke(key: Key, { force }: { readonly force: boolean }, call: CallOptions): Promise<RevokeOutcome> {
-    const lease = this.#keys.lease(key)
-    return this.#on(call, async (connection, signal) => {
-      const arg = `${force ? 1 : 0} ${this.#keys.revoked}`
-      const answer = await this.#steps.ask(connection, 'revoke', lease, arg, { signal, patienceMs: PATIENCE_MS })
+    const arg = `${force ? 1 : 0} ${this.#keys.revoked}`
+    return this.#ask(call, 'revoke', this.#keys.lease(key), arg, PATIENT, (answer) => {
       const kind = answer === 'd' ? 'freed' : answer === 'r' ? 'refusing' : answer === 'n' ? 'absent' : null
-      if (kind) return { kind }
-      throw this.#unusable(answer, lease)
+      return kind && { kind }
     })
   }
 
-  inspect(key: Key, call: CallOptions): Promise<Holding | null> {
+  async inspect(key: Key, call: CallOptions): Promise<Holding | null> {
     const lease = this.#keys.lease(key)
-    return this.#on(call, async (connection, signal) => {
-      const answer = await this.#steps.ask(connection, 'look', lease, undefined, { signal, patienceMs: PATIENCE_MS })
+    const read = (answer: string) => {
       const holding = holdingIn(answer, key)
-      if (holding === undefined) throw this.#unusable('f', lease)
-      return holding
-    })
+      return holding === undefined ? null : { holding }
+    }
+    return (await this.#ask(call, 'look', lease, undefined, PATIENT, read)).holding
   }
 
   /** By SCAN, which never holds the server up and takes as long as it has keys of any kind. */
@@ -157,19 +132,12 @@ class RedisStore implements Store {
     const names = [...found.keys()].sort()
     for (let i = 0; i < names.length; i += PAGE) {
       const page = names.slice(i, i + PAGE)
-      const looks = page.map((name) =>
-        this.#on(call, (connection, signal) =>
-          this.#steps.ask(connection, 'look', found.get(name) as string, undefined, {
-            signal,
-            patienceMs: PATIENCE_MS,
-          }),
-        ),
+      // What holds something else is no lease, and none of this list.
+      const read = (name: string) => (answer: string) => ({ holding: holdingIn(answer, { namespace, name }) })
+      const looks = await Promise.all(
+        page.map((name) => this.#ask(call, 'look', found.get(name) as string, undefined, PATIENT, read(name))),
       )
-      const answers = await Promise.all(looks)
-      for (const [at, name] of page.entries()) {
-        const holding = holdingIn(answers[at] as string, { namespace, name })
-        if (holding) yield holding
-      }
+      for (const { holding } of looks) if (holding) yield holding
     }
   }
 
@@ -197,46 +165,66 @@ class RedisStore implements Store {
   }
 
   /** Once more where the server turns out to be another one: it did nothing, and is looked at by then. */
-  async #on<T>(call: CallOptions, work: (connection: Connection, signal: Cancellation) => Promise<T>): Promise<T> {
+  #on<T>(call: CallOptions, work: (connection: Connection, signal: Cancellation) => Promise<T>): Promise<T> {
     const signal = call.cancellation ?? call.signal
-    for (let attempt = 0; ; attempt++) {
-      this.#connections.refuseWhenUseless(signal)
-      const connection = this.#connections.usable ?? (await this.#connections.use(signal))
-      try {
-        return await work(connection, signal)
-      } catch (error) {
-        if (!(error instanceof OtherLifeError) || attempt > 0) throw error
-      }
-    }
+    return this.#once(signal, work).catch((error) => {
+      if (!(error instanceof OtherLifeError)) throw error
+      return this.#once(signal, work)
+    })
   }
 
-  async #acquire(connection: Connection, claim: Claim, signal: Cancellation): Promise<AcquireOutcome> {
-    const { clock } = this.#settings.environment
-    const { ttlMs, lockDelayMs, minHoldMs, fenceFloor } = claim
-    const lease = this.#keys.lease(claim.key)
+  #once<T>(signal: Cancellation, work: (connection: Connection, signal: Cancellation) => Promise<T>): Promise<T> {
+    const connection = this.#connections.usable
+    if (connection && !signal.aborted) return work(connection, signal)
+    return this.#connections.use(signal).then((opened) => work(opened, signal))
+  }
+
+  /** `read` gives null for what is no answer to this question. */
+  #ask<T>(
+    call: CallOptions,
+    step: StepName,
+    lease: string,
+    arg: string | undefined,
+    { patienceMs, when = 'now' }: Omit<Asked, 'signal'>,
+    read: (answer: string) => T | null,
+  ): Promise<T> {
+    return this.#on(call, (connection, signal) =>
+      this.#steps.ask(connection, step, lease, arg, { signal, patienceMs, when }).then((answer) => {
+        const outcome = read(answer)
+        if (outcome === null) throw this.#unusable(answer, lease)
+        return outcome
+      }),
+    )
+  }
+
+  async #notReady(connection: Connection, now: number): Promise<AcquireOutcome> {
     const { refusal, readyAt, why } = connection.life
     if (refusal) throw connection.outdated() ?? refusal
-    const startedAt = clock.now()
-    if (startedAt < readyAt) return { kind: 'not-ready', why, retryAfterMs: Math.ceil(readyAt - startedAt) }
-    for (let attempt = 0; ; attempt++) {
-      const now = clock.now()
-      // What lands when nobody can use it any more would only stand in the way.
-      const before = Math.ceil(now * 1000 + connection.aheadUs + ttlMs * 1000)
-      const keptMs = Math.ceil(Math.max(ttlMs + lockDelayMs, minHoldMs))
-      const arg = `${ownerField(claim.owner)} ${keptMs} ${before} ${fenceFloor} ${labelField(claim.label)}`
-      const answer = await this.#steps.ask(connection, 'acquire', lease, arg, {
-        signal,
-        patienceMs: patienceOf(ttlMs),
-      })
+    return { kind: 'not-ready', why, retryAfterMs: Math.ceil(readyAt - now) }
+  }
+
+  #acquire(connection: Connection, claim: Claim, signal: Cancellation, attempts: number): Promise<AcquireOutcome> {
+    const { clock } = this.#settings.environment
+    const now = clock.now()
+    if (connection.life.refusal || now < connection.life.readyAt) return this.#notReady(connection, now)
+    const { ttlMs, lockDelayMs, minHoldMs, fenceFloor } = claim
+    const lease = this.#keys.lease(claim.key)
+    // What lands when nobody can use it any more would only stand in the way.
+    const before = Math.ceil(now * 1000 + connection.aheadUs + ttlMs * 1000)
+    const keptMs = Math.ceil(Math.max(ttlMs + lockDelayMs, minHoldMs))
+    const arg = `${ownerField(claim.owner)} ${keptMs} ${before} ${fenceFloor} ${labelField(claim.label)}`
+    const asked = { signal, patienceMs: patienceOf(ttlMs) }
+    return this.#steps.ask(connection, 'acquire', lease, arg, asked).then((answer) => {
       const rest = answer.slice(2)
       if (answer.startsWith('g ')) return { kind: 'granted', fence: BigInt(rest), ttlMs }
       if (answer.startsWith('h ')) return heldBy(rest)
       if (!answer.startsWith('l ')) throw this.#unusable(answer, lease)
       // It did nothing, so it may be asked again, unless we were late: a slow answer says nothing of the server's clock.
-      if (attempt > 0 || clock.now() - now > ttlMs / 2)
+      if (attempts > 0 || clock.now() - now > ttlMs / 2)
         throw new StoreError(`${this.location}: the question came too late to be of use`, 'none')
       connection.aheadUs = Number(rest) - now * 1000
-    }
+      return this.#acquire(connection, claim, signal, attempts + 1)
+    })
   }
 
   #unusable(answer: string, lease: string): StoreError {

@@ -131,7 +131,7 @@ test('B068: a prefix is text of 1 to 64 bytes without braces', () => {
     connect() {},
     options: {},
   }
-  for (const prefix of ['', 'x'.repeat(65), '{a}', '€'.repeat(22), '\ud800'])
+  for (const prefix of ['', 'x'.repeat(65), '{a}', '€'.repeat(22), '\ud800', 'a\nb', '\u0085'])
     assert.throws(() => redisStore(client, { prefix }), { name: 'RangeError', message: /^prefix must be / })
   assert.throws(() => redisStore(client, { prefix: 7 as never }), TypeError)
   for (const prefix of ['a', ':', 'x'.repeat(64), '€'.repeat(21)]) assert.ok(redisStore(client, { prefix }))

@@ -5,9 +5,16 @@
 import { ioredis, isIoredis } from './ioredis.js'
 import { isNodeRedis, nodeRedis } from './node-redis.js'
 
+/** Who asked a question: told one of the two, once. */
+export interface Asker {
+  answered(reply: unknown): void
+  failed(error: unknown): void
+}
+
 /** One TCP connection, never reconnected: it ends with the server's life, and so does everything asked of it. */
 export interface Wire {
-  send(args: string[]): Promise<unknown>
+  /** Calls one of them, once. May throw instead. */
+  send(args: readonly string[], asker: Asker): void
   subscribe(channel: string): Promise<unknown>
   unsubscribe(channel: string): Promise<unknown>
   /** Nothing is under way, and from now on only `send` and `destroy` are used: it may take a shorter way. */

@@ -1,7 +1,8 @@
 import type { Clock } from '../../environment.js'
 import { StoreError } from '../../errors.js'
-import type { RedisClient, Wire } from './client.js'
+import type { Asker, RedisClient, Wire } from './client.js'
 import { endText, isDemoted, isLoggedOut, storeError, withoutSecrets } from './replies.js'
+import { Sent } from './sent.js'
 import type { ServerLife } from './server-life.js'
 
 /** Who gives up sooner says nothing about the connection: a caller may cancel at any time. */
@@ -17,12 +18,6 @@ export class OtherLifeError extends StoreError {}
 
 /** No script has told its mark yet. */
 export const UNKNOWN_MARK = '-'
-
-interface Sent {
-  readonly sentAt: number
-  stallsAt: number
-  readonly reject: (error: unknown) => void
-}
 
 /**
  * One connection to one server life. It is never mended: what was asked of it and not answered when it ends is of unknown
@@ -103,27 +98,34 @@ export class Connection {
   }
 
   /**
-   * Calls back once. `patienceMs`: without an answer for longer than this, others are better asked on a new connection.
+   * `patienceMs`: without an answer for longer than this, others are better asked on a new connection.
    * The error is a StoreError: `none` when it had ended before.
    */
-  send(args: string[], patienceMs: number, answered: (reply: unknown) => void, failed: (error: unknown) => void): void {
-    this.#track(() => this.#wire.send(args), patienceMs, answered, failed)
+  send(args: readonly string[], patienceMs: number, asker: Asker): void {
+    const sent = this.#begin(patienceMs, asker)
+    if (!sent) return
+    try {
+      this.#wire.send(args, sent)
+    } catch (error) {
+      sent.failed(error)
+    }
   }
 
-  request(args: string[], patienceMs: number): Promise<unknown> {
-    return new Promise((resolve, reject) => this.send(args, patienceMs, resolve, reject))
+  request(args: readonly string[], patienceMs: number): Promise<unknown> {
+    return new Promise((answered, failed) => this.send(args, patienceMs, { answered, failed }))
   }
 
   subscribe(channel: string, patienceMs: number): Promise<unknown> {
-    return new Promise((resolve, reject) =>
-      this.#track(() => this.#wire.subscribe(channel), patienceMs, resolve, reject),
-    )
+    return this.#listen(() => this.#wire.subscribe(channel), patienceMs)
   }
 
   unsubscribe(channel: string, patienceMs: number): Promise<unknown> {
-    return new Promise((resolve, reject) =>
-      this.#track(() => this.#wire.unsubscribe(channel), patienceMs, resolve, reject),
-    )
+    return this.#listen(() => this.#wire.unsubscribe(channel), patienceMs)
+  }
+
+  /** Nothing is under way. */
+  get idle(): boolean {
+    return this.#pending.size === 0
   }
 
   /** Nothing more is asked of it; it goes once all it was asked is answered, so that late grants still count. */
@@ -171,38 +173,46 @@ export class Connection {
     const cause = { cause: withoutSecrets(error) }
     this.#ended = new StoreError(`${this.place}: ${why}`, 'none', cause)
     const lost = new StoreError(`${this.place}: the connection ended before the answer: ${why}`, 'unknown', cause)
-    for (const { reject } of this.#pending) reject(lost)
+    for (const { asker } of this.#pending) asker.failed(lost)
     this.#pending.clear()
     this.#wire.destroy()
     this.#tellOpener(this.#ended)
     this.#onEnd()
   }
 
-  #track(
-    ask: () => Promise<unknown>,
-    patienceMs: number,
-    answered: (reply: unknown) => void,
-    failed: (error: unknown) => void,
-  ): void {
-    if (this.#ended) return failed(this.#retired ? this.#elsewhere('the connection was replaced') : this.#ended)
-    const sentAt = this.#clock.now()
-    const sent: Sent = { sentAt, stallsAt: sentAt + patienceMs, reject: failed }
+  #begin(patienceMs: number, asker: Asker): Sent | null {
+    if (this.#ended) {
+      asker.failed(this.#retired ? this.#elsewhere('the connection was replaced') : this.#ended)
+      return null
+    }
+    const sent = new Sent(this, asker, this.#clock.now(), patienceMs)
     if (this.#pending.size === 0) this.#wire.hold(true)
     this.#pending.add(sent)
-    const refused = (error: unknown) => {
-      if (!this.#settle(sent)) return
-      if (this.#life && isDemoted(error)) this.retire()
-      // It was logged in once.
-      failed(this.#life && isLoggedOut(error) ? this.replaced(error) : storeError(error, this.place))
-    }
-    try {
-      ask().then((reply) => {
-        this.#heard = true
-        if (this.#settle(sent)) answered(reply)
-      }, refused)
-    } catch (error) {
-      refused(error)
-    }
+    return sent
+  }
+
+  #listen(ask: () => Promise<unknown>, patienceMs: number): Promise<unknown> {
+    return new Promise((answered, failed) => {
+      const sent = this.#begin(patienceMs, { answered, failed })
+      if (sent)
+        ask().then(
+          (reply) => sent.answered(reply),
+          (error) => sent.failed(error),
+        )
+    })
+  }
+
+  /** What a question of this connection has come to; its own business. */
+  answered(sent: Sent, reply: unknown): void {
+    this.#heard = true
+    if (this.#settle(sent)) sent.asker.answered(reply)
+  }
+
+  failed(sent: Sent, error: unknown): void {
+    if (!this.#settle(sent)) return
+    if (this.#life && isDemoted(error)) this.retire()
+    // It was logged in once.
+    sent.asker.failed(this.#life && isLoggedOut(error) ? this.replaced(error) : storeError(error, this.place))
   }
 
   /** Whether it is settled now, and not before. */

@@ -43,12 +43,12 @@ export class Connections {
 
   /** The present one, where nothing needs to be waited for. */
   get usable(): Connection | null {
-    return this.#current?.usable ? this.#current : null
+    return !this.#closed && this.#current?.usable ? this.#current : null
   }
 
   /** @throws StoreError `none` when there is none, the store is closed, or `signal` aborts first. */
   async use(signal: Cancellation): Promise<Connection> {
-    this.refuseWhenUseless(signal)
+    this.#refuseWhenUseless(signal)
     const usable = this.usable
     if (usable) return usable
     const now = this.#settings.environment.clock.now()
@@ -73,7 +73,7 @@ export class Connections {
     return opening
   }
 
-  refuseWhenUseless(signal: Cancellation): void {
+  #refuseWhenUseless(signal: Cancellation): void {
     if (this.#closed) throw new StoreError(`${this.#client.place}: the store is closed`, 'none')
     if (signal.aborted) throw cancelled(signal)
   }

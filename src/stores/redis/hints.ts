@@ -14,6 +14,24 @@ const MAX_IDLE = 64
 
 type Listener = () => void
 
+/** One watch. An object of its own, so that two with one callback are two. */
+class Listening implements Watch {
+  readonly hint: Listener
+  readonly #group: Set<Listening>
+  readonly #onLast: () => void
+
+  constructor(hint: Listener, group: Set<Listening>, onLast: () => void) {
+    this.hint = hint
+    this.#group = group
+    this.#onLast = onLast
+    group.add(this)
+  }
+
+  close(): void {
+    if (this.#group.delete(this) && this.#group.size === 0) this.#onLast()
+  }
+}
+
 /**
  * Notifications, on one connection of their own for the whole process. They are speed, never correctness: whatever goes wrong
  * here makes waiting slower. Who listened while the connection was down may have missed one, and is hinted.
@@ -22,10 +40,12 @@ export class Hints {
   readonly #client: RedisClient
   readonly #settings: Settings
   readonly #revokedChannel: string
-  readonly #channels = new Map<string, Set<Listener>>()
+  readonly #channels = new Map<string, Set<Listening>>()
   /** Holders, by the key of their lease: all of them on the one channel of revocations. */
-  readonly #holders = new Map<string, Set<Listener>>()
+  readonly #holders = new Map<string, Set<Listening>>()
   readonly #armed = new Map<string, Promise<unknown>>()
+  /** Those of them that are subscribed by now. */
+  readonly #standing = new Set<string>()
   /** Armed, with no listener. In the order in which they fell idle. */
   readonly #idle = new Set<string>()
   /** On their way out: a library may take the subscription that follows for one that still stands. */
@@ -43,30 +63,27 @@ export class Hints {
   }
 
   /** Resolves once armed. A holder hears of revocations, anyone else of the key becoming free. */
-  async listen(lease: string, isHolder: boolean, onHint: Listener, call: CallOptions): Promise<Watch> {
-    if (this.#closed) throw new StoreError(`${this.#client.place}: the store is closed`, 'none')
+  listen(lease: string, isHolder: boolean, onHint: Listener, call: CallOptions): Promise<Watch> {
+    if (this.#closed) return Promise.reject(new StoreError(`${this.#client.place}: the store is closed`, 'none'))
     const signal = call.cancellation ?? call.signal
-    if (signal.aborted) throw cancelled(signal)
-    const [groups, group, channel] = isHolder
-      ? ([this.#holders, lease, this.#revokedChannel] as const)
-      : ([this.#channels, lease, lease] as const)
-    const listeners = groups.get(group) ?? new Set()
-    // Of its own, so that two watches with one callback are two.
-    const listener = () => onHint()
-    groups.set(group, listeners.add(listener))
-    this.#idle.delete(channel)
-    const close = () => {
-      if (!listeners.delete(listener) || listeners.size > 0) return
-      groups.delete(group)
+    if (signal.aborted) return Promise.reject(cancelled(signal))
+    const groups = isHolder ? this.#holders : this.#channels
+    const channel = isHolder ? this.#revokedChannel : lease
+    const listeners = groups.get(lease) ?? new Set<Listening>()
+    groups.set(lease, listeners)
+    const watch = new Listening(onHint, listeners, () => {
+      groups.delete(lease)
       if (!isHolder) this.#leaveOpen(channel)
-    }
-    try {
-      await unlessAborted(this.#arm(channel), signal)
-    } catch (error) {
-      close()
-      throw error
-    }
-    return { close }
+    })
+    this.#idle.delete(channel)
+    if (this.#standing.has(channel)) return Promise.resolve(watch)
+    return unlessAborted(this.#arm(channel), signal).then(
+      () => watch,
+      (error) => {
+        watch.close()
+        throw error
+      },
+    )
   }
 
   close(): void {
@@ -82,7 +99,10 @@ export class Hints {
     if (armed) return armed
     const arming = this.#use().then((connection) => this.#subscribe(connection, channel))
     this.#armed.set(channel, arming)
-    arming.catch(() => this.#armed.get(channel) === arming && this.#armed.delete(channel))
+    arming.then(
+      () => this.#armed.get(channel) === arming && this.#standing.add(channel),
+      () => this.#armed.get(channel) === arming && this.#armed.delete(channel),
+    )
     return arming
   }
 
@@ -120,16 +140,17 @@ export class Hints {
 
   #heard(channel: string, text: string): void {
     if (channel === this.#revokedChannel) {
-      for (const listener of this.#holders.get(text) ?? []) listener()
+      for (const { hint } of this.#holders.get(text) ?? []) hint()
       // The place of a waiter does not change, but what it waits for may end sooner now.
-      for (const listener of this.#channels.get(text) ?? []) listener()
-    } else for (const listener of this.#channels.get(channel) ?? []) listener()
+      for (const { hint } of this.#channels.get(text) ?? []) hint()
+    } else for (const { hint } of this.#channels.get(channel) ?? []) hint()
   }
 
   /** What was subscribed is not any more: again, for those who still listen. */
   #lost(): void {
     this.#connection = null
     this.#armed.clear()
+    this.#standing.clear()
     this.#idle.clear()
     if (this.#closed || (this.#channels.size === 0 && this.#holders.size === 0)) return
     const { clock, random } = this.#settings.environment
@@ -147,7 +168,7 @@ export class Hints {
       return
     }
     for (const listeners of [...this.#channels.values(), ...this.#holders.values()])
-      for (const listener of [...listeners]) listener()
+      for (const { hint } of [...listeners]) hint()
   }
 
   #leaveOpen(channel: string): void {
@@ -158,6 +179,7 @@ export class Hints {
     this.#idle.delete(oldest)
     const armed = this.#armed.get(oldest)
     this.#armed.delete(oldest)
+    this.#standing.delete(oldest)
     const leaving = Promise.resolve(armed)
       .then(() => this.#connection?.unsubscribe(oldest, PATIENCE_MS))
       .catch(() => {})

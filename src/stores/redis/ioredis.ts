@@ -75,7 +75,13 @@ export function ioredis(given: Ioredis): RedisClient {
       redis.on('message', (channel: string, text: string) => events.message(channel, text))
       let short: Resp | undefined
       const wire: Wire = {
-        send: (args) => (short ? short.send(args) : redis.call(...(args as [string]))),
+        send(args, asker) {
+          if (short) return short.send(args, asker)
+          redis.call(...(args as [string])).then(
+            (reply) => asker.answered(reply),
+            (error) => asker.failed(error),
+          )
+        },
         shorten() {
           const { stream, commandQueue } = redis
           if (short || !stream?.removeAllListeners || commandQueue?.length !== 0) return

@@ -10,7 +10,7 @@ interface NodeRedis {
   readonly isReady: boolean
   duplicate(overrides: object): NodeRedis
   connect(): Promise<unknown>
-  sendCommand(args: string[]): Promise<unknown>
+  sendCommand(args: readonly string[]): Promise<unknown>
   subscribe(channel: string, listener: (text: string, channel: string) => void): Promise<unknown>
   unsubscribe(channel: string): Promise<unknown>
   /** 5 and newer; `disconnect` before. */
@@ -70,7 +70,11 @@ export function nodeRedis(given: NodeRedis): RedisClient {
         }
       }
       const wire: Wire = {
-        send: (args) => redis.sendCommand(args),
+        send: (args, asker) =>
+          void redis.sendCommand(args).then(
+            (reply) => asker.answered(reply),
+            (error) => asker.failed(error),
+          ),
         subscribe: (channel) => redis.subscribe(channel, (text, from) => events.message(from, text)),
         unsubscribe: (channel) => redis.unsubscribe(channel),
         hold: (keepsRunning) => (keepsRunning ? redis.ref() : redis.unref()),

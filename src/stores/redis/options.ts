@@ -55,10 +55,10 @@ export function checked(options: RedisOptions): Settings {
 }
 
 function checkPrefix(prefix: unknown): void {
-  const expected = 'prefix must be well-formed text of 1 to 64 bytes without braces and without :lease:'
+  const expected = 'prefix must be well-formed text of 1 to 64 bytes without braces, control characters and :lease:'
   if (typeof prefix !== 'string') throw new TypeError(`${expected}, but got ${String(prefix)}`)
   const bytes = Buffer.byteLength(prefix)
-  if (bytes < 1 || bytes > 64 || !prefix.isWellFormed() || /[{}]|:lease(?:$|:)/.test(prefix)) {
+  if (bytes < 1 || bytes > 64 || !prefix.isWellFormed() || /[{}\p{Cc}]|:lease(?:$|:)/u.test(prefix)) {
     throw new RangeError(`${expected}, but got ${JSON.stringify(prefix)}`)
   }
 }

@@ -4,22 +4,19 @@
  * Protocol: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/
  */
 
+import type { Asker } from './client.js'
+
 /** The members of a socket that are used. */
 export interface Stream {
   write(text: string): unknown
   on(event: 'data', listener: (chunk: Buffer) => void): unknown
 }
 
-interface Asked {
-  readonly resolve: (reply: unknown) => void
-  readonly reject: (error: Error) => void
-}
-
 export class Resp {
   readonly #stream: Stream
   readonly #onNonsense: (error: Error) => void
   /** In the order of sending, which is the order of replies. */
-  #asked: Asked[] = []
+  #asked: Asker[] = []
   /** How many of them are answered. */
   #answered = 0
   #out = ''
@@ -32,15 +29,18 @@ export class Resp {
     stream.on('data', (chunk) => this.#read(chunk))
   }
 
-  /** All that is asked in one tick is written at once. */
-  send(args: readonly string[]): Promise<unknown> {
+  /** A lone question is written at once; what is asked while others are under way, together with the rest of its tick. */
+  send(args: readonly string[], asker: Asker): void {
     let command = `*${args.length}\r\n`
     for (const arg of args) command += `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`
+    const isLone = this.#asked.length === 0
+    this.#asked.push(asker)
+    if (isLone) {
+      this.#stream.write(command)
+      return
+    }
     if (this.#out === '') process.nextTick(() => this.#flush())
     this.#out += command
-    return new Promise((resolve, reject) => {
-      this.#asked.push({ resolve, reject })
-    })
   }
 
   #flush(): void {
@@ -74,8 +74,8 @@ export class Resp {
       this.#asked = []
       this.#answered = 0
     }
-    if (reply instanceof Error) asked.reject(reply)
-    else asked.resolve(reply)
+    if (reply instanceof Error) asked.failed(reply)
+    else asked.answered(reply)
   }
 }
 

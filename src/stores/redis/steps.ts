@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { turn } from '../../environment.js'
 import { StoreError } from '../../errors.js'
 import type { Cancellation } from '../../store.js'
+import type { Asker } from './client.js'
 import type { Connection } from './connection.js'
 import { cancelled } from './connections.js'
 import { isDemoted, itemError, nonsense, textOf } from './replies.js'
@@ -83,15 +84,57 @@ export interface Asked {
   readonly when?: 'now' | 'soon'
 }
 
-interface Gathered {
+/** Questions that travel together. */
+class Batch implements Asker {
   readonly connection: Connection
-  readonly items: Item[]
+  readonly step: StepName
+  items: Item[]
+  readonly #steps: Steps
+  #whole = false
+
+  constructor(steps: Steps, connection: Connection, step: StepName, item: Item) {
+    this.#steps = steps
+    this.connection = connection
+    this.step = step
+    this.items = [item]
+  }
+
+  send(): void {
+    this.items = this.items.filter(({ signal }) => !signal.aborted)
+    if (this.items.length === 0) return
+    let patienceMs = Number.POSITIVE_INFINITY
+    for (const item of this.items) {
+      item.sent = true
+      if (item.patienceMs < patienceMs) patienceMs = item.patienceMs
+    }
+    this.connection.send(this.#steps.command(this, this.#whole), patienceMs, this)
+  }
+
+  answered(reply: unknown): void {
+    try {
+      deliver(this.connection, this.items, textOf(reply))
+    } catch (error) {
+      this.#reject(error)
+    }
+  }
+
+  /** Sent whole, where it is the first time in this server life. */
+  failed(error: unknown): void {
+    if (this.#whole || !isUnknownScript(error)) return this.#reject(error)
+    for (const item of this.items) item.unsent()
+    this.#whole = true
+    this.send()
+  }
+
+  #reject(error: unknown): void {
+    for (const item of this.items) item.reject(error)
+  }
 }
 
 /** Sends steps to the server; those that are asked for together travel together, and a lone one at once. */
 export class Steps {
   readonly #counter: string
-  readonly #gathered = new Map<StepName, Gathered>()
+  readonly #gathered = new Map<StepName, Batch>()
   readonly #scripts = new Map<string, Map<StepName, { readonly text: string; readonly sha: string }>>()
 
   /** `counter`: the key of the counter of fences. */
@@ -121,38 +164,19 @@ export class Steps {
       gathered.items.push(item)
       return
     }
-    const fresh: Gathered = { connection, items: [item] }
-    this.#gathered.set(step, fresh)
+    const batch = new Batch(this, connection, step, item)
+    if (when === 'now' && connection.idle) return batch.send()
+    this.#gathered.set(step, batch)
     const flush = () => {
-      if (this.#gathered.get(step) === fresh) this.#gathered.delete(step)
-      this.#send(connection, step, fresh.items, false)
+      if (this.#gathered.get(step) === batch) this.#gathered.delete(step)
+      batch.send()
     }
     if (when === 'now') process.nextTick(flush)
     else void turn().then(flush)
   }
 
-  /** `whole`: the text and not its hash, for the first time in this server life, or in another one. */
-  #send(connection: Connection, step: StepName, gathered: readonly Item[], whole: boolean): void {
-    const items = gathered.filter(({ signal }) => !signal.aborted)
-    if (items.length === 0) return
-    let patienceMs = Number.POSITIVE_INFINITY
-    for (const item of items) {
-      item.sent = true
-      patienceMs = Math.min(patienceMs, item.patienceMs)
-    }
-    connection.send(
-      this.#command(connection, step, items, whole),
-      patienceMs,
-      (reply) => deliver(connection, items, reply),
-      (error) => {
-        if (whole || !isUnknownScript(error)) return rejectAll(items, error)
-        for (const item of items) item.unsent()
-        this.#send(connection, step, items, true)
-      },
-    )
-  }
-
-  #command(connection: Connection, step: StepName, items: readonly Item[], whole: boolean): string[] {
+  /** `whole`: the text of the script and not its hash. */
+  command({ connection, step, items }: Batch, whole: boolean): string[] {
     const { text, sha } = this.#script(connection.life.runId, step)
     const counts = step === 'acquire' || step === 'renew'
     const command = [whole ? 'EVAL' : 'EVALSHA', whole ? text : sha, String(items.length + (counts ? 1 : 0))]
@@ -183,29 +207,27 @@ export class Steps {
 const isUnknownScript = (error: unknown): boolean =>
   error instanceof StoreError && error.cause instanceof Error && error.cause.message.startsWith('NOSCRIPT')
 
-function rejectAll(items: readonly Item[], error: unknown): void {
-  for (const item of items) item.reject(error)
-}
-
 function refused(connection: Connection, answer: string): StoreError {
   const error = itemError(answer, connection.place)
   if (isDemoted(error)) connection.retire()
   return error
 }
 
-function deliver(connection: Connection, items: readonly Item[], reply: unknown): void {
-  try {
-    const [first, ...answers] = textOf(reply).split('\n')
-    if (first?.startsWith('? ')) throw connection.replaced()
-    if (first?.startsWith('e ')) throw refused(connection, first)
-    if (!first || !/^ok(?: |$)/.test(first) || answers.length !== items.length) throw nonsense(textOf(reply))
-    if (first !== 'ok') connection.mark = first.slice(3)
-    for (const [i, item] of items.entries()) {
-      const answer = answers[i] as string
-      if (answer.startsWith('e ')) item.reject(refused(connection, answer))
-      else item.resolve(answer)
-    }
-  } catch (error) {
-    rejectAll(items, error)
+/** @throws StoreError where the reply is for none of them. */
+function deliver(connection: Connection, items: readonly Item[], reply: string): void {
+  const end = reply.indexOf('\n')
+  const first = end < 0 ? reply : reply.slice(0, end)
+  if (first !== 'ok') {
+    if (first.startsWith('? ')) throw connection.replaced()
+    if (first.startsWith('e ')) throw refused(connection, first)
+    if (!first.startsWith('ok ')) throw nonsense(reply)
+  }
+  const answers = end < 0 ? [] : reply.slice(end + 1).split('\n')
+  if (answers.length !== items.length) throw nonsense(reply)
+  if (first !== 'ok') connection.mark = first.slice(3)
+  for (let i = 0; i < items.length; i++) {
+    const [item, answer] = [items[i] as Item, answers[i] as string]
+    if (answer.startsWith('e ')) item.reject(refused(connection, answer))
+    else item.resolve(answer)
   }
 }
