@@ -109,11 +109,10 @@ class RedisStore implements Store {
 
   async inspect(key: Key, call: CallOptions): Promise<Holding | null> {
     const lease = this.#keys.lease(key)
-    const read = (answer: string) => {
-      const holding = holdingIn(answer, key)
-      return holding === undefined ? null : { holding }
-    }
-    return (await this.#ask(call, 'look', lease, undefined, PATIENT, read)).holding
+    const read = (answer: string) => ({ holding: holdingIn(answer, key) })
+    const { holding } = await this.#ask(call, 'look', lease, undefined, PATIENT, read)
+    if (holding === undefined) throw this.#unusable('f', lease)
+    return holding
   }
 
   /** By SCAN, which never holds the server up and takes as long as it has keys of any kind. */
